@@ -62,6 +62,11 @@ def subsampled(sigma: float, sample_rate: float, count: int) -> Factor:
     }
 
 
+def allocated(steps: int, epochs: int = 1) -> Factor:
+    """Return epochs in each of which a record is in one random step, of noise 1."""
+    return {"mechanism": "random_allocation", "sigma": 1.0, "steps": steps, "count": epochs}
+
+
 def schedule(distinct: int) -> tuple[Factor, ...]:
     """Return ``distinct`` settings, 2000 steps in all.
 
@@ -118,6 +123,10 @@ def cases() -> tuple[Case, ...]:
         *(
             Case(f"K{k}", f"{k} distinct", schedule(k), "distinct", (1e-5,))
             for k in (10, 30, 100, 200, 500, 1000)
+        ),
+        *(
+            Case(f"A1e{k}", f"1 of 1e{k}", (allocated(10**k),), "allocation", (1e-5,), "allocation")
+            for k in (2, 3, 4)
         ),
     )
 

@@ -27,7 +27,7 @@ class Library:
     @property
     def adapter(self) -> Path:
         """Script that translates questions for this library."""
-        return HERE / "peers" / f"{self.name.replace('-', '_')}.py"
+        return HERE / "peers" / f"{self.name.replace('-', '_').lower()}.py"
 
     def interpreter(self, environments: Path | None) -> Path:
         """Return the Python of its environment, made on first use."""
@@ -81,9 +81,11 @@ AUTODP = Library("autodp", ("autodp==0.2.3.1", "scipy==1.13.1", "numpy==1.26.4")
 RISKCAL = Library("riskcal", ("riskcal==1.5.1", "dp-accounting==0.6.0"))
 GDPNUM = Library("gdpnum", ("gdpnum==0.1.2", "dp-accounting==0.6.0"))
 OPENDP = Library("opendp", ("opendp==0.16.0",))
+OPAKE = Library("opake", ("opake-accounting==0.16.0",))
+PLD_ACCOUNTING = Library("PLD_accounting", ("PLD_accounting==2.0", "dp-accounting==0.6.0"))
 
 SETTINGS = (
-    Setting(OWN, "", scaling=True, kinds=("epsilon", "beta")),
+    Setting(OWN, "", scaling=True, kinds=("epsilon", "beta", "allocation")),
     Setting(OWN, "tol=1e-8", {"tol": 1e-8}, scaling=True),
     Setting(DP_ACCOUNTING, "interval 1e-4", {"interval": 1e-4}, scaling=True),
     Setting(DP_ACCOUNTING, "interval 1e-5", {"interval": 1e-5}),
@@ -94,10 +96,16 @@ SETTINGS = (
     Setting(OPENDP, "zCDP"),
     Setting(RISKCAL, "interval 1e-4", {"interval": 1e-4}, kinds=("beta",)),
     Setting(GDPNUM, "interval 1e-4", {"interval": 1e-4}, kinds=("beta",)),
+    Setting(OPAKE, "interval 1e-4", {"discretization": 1e-4}, True, ("epsilon", "beta", "allocation")),
+    Setting(OPAKE, "interval 2e-5", {"discretization": 2e-5}, kinds=("epsilon", "beta")),
+    Setting(OPAKE, "4096 cells", {"max_conv_grid": 4096}, scaling=True, kinds=("allocation",)),
+    Setting(PLD_ACCOUNTING, "", scaling=True, kinds=("allocation",)),
 )
 
 
 def quiet() -> dict[str, str]:
     """Return the variables every library runs with: one thread, so that a second is a second of one core."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    threads = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
+    )
     return {**os.environ, **threads, "PYTHONHASHSEED": "0"}

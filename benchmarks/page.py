@@ -28,15 +28,17 @@ Written by `python benchmarks/compare.py --environments DIR --write docs/benchma
 each library.
 
 Every question runs in a process of its own with nothing cached, one after the other, within {timeout:.0f}
-s and {limit:.0f} GiB. A library that has used {budget:.0f} s on one table gets no more questions there,
-nor does one for a larger size than one that was too large.
-**Seconds** are those of composing and answering once, after the import; **later** is a second answer from the
-same composed object; **MiB** is the largest resident set of the process, interpreter and imports included.
+s of CPU time and {limit:.0f} GiB. A library that has used {budget:.0f} s on one table gets no more questions
+there, nor does one for a larger size than one that was too large.
+**Seconds** are CPU seconds of composing and answering once, after the import; **later** is a second answer
+from the same object; **MiB** is the largest resident set of the process, interpreter and imports included.
 **Error** is the answer minus the truth, for unordered neighbours (the larger of the orders remove and add);
 the answer is the upper bound where a library states one, else its estimate, and for prv-accountant the
 estimate between its bounds. **Width** is upper minus lower where both are stated. A bound that a library
 states is *broken* if it lies on the wrong side of the truth by more than the truth is known to. riskcal and
-gdpnum are taken to state a lower bound on β, as both describe their curve as that of a dominating pair.
+gdpnum are taken to state a lower bound on β, as both describe their curve as that of a dominating pair;
+opake is taken to state an upper bound on ε and a lower one on β, as it describes them as the smallest ε that
+holds and the error of the best attack.
 autodp's Fourier accountant is an estimate and states no bound; its δ(ε) is solved for ε by bisection here, as
 its own search returned negative ε. The truth of the reference compositions comes from closed forms, exact
 sums and 40-digit contour integrals, that of the others from `benchmarks/truth.py`; neither uses the library.
@@ -50,8 +52,9 @@ HEADINGS = {
     "steps": "Number of steps n: subsampled Gaussians, σ = 1, sample rate 1/√n, δ = 1e-5",
     "distinct": "Number of distinct factors: subsampled Gaussians, 2000 steps in all, δ = 1e-5",
     "delta": "Range of δ: 1000 subsampled Gaussians, σ = 1, sample rate 0.01",
+    "allocation": "Random allocation: each record in one random step, σ = 1, δ = 1e-5",
 }
-ACROSS = ("steps", "distinct", "delta")
+ACROSS = ("steps", "distinct", "delta", "allocation")
 """Tables with a row for each size and a column for each library."""
 
 Batch = Iterable[Sequence[str]]
@@ -105,7 +108,7 @@ def by_case(case: Case, results: Sequence[Result]) -> str:
     of: dict[str, dict[float, Result]] = defaultdict(dict)
     for result in results:
         of[result.setting][result.at] = result
-    name = "δ" if case.kind == "epsilon" else "α"
+    name = "α" if case.kind == "beta" else "δ"
     rows = []
     for setting, outcome in of.items():
         answers = [outcome[at] for at in case.at if at in outcome]

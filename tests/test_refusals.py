@@ -77,7 +77,7 @@ to.LocationShift(st.poisson(3), 1.0) => continuous
 to.LocationShift(st.norm, 1.0) => frozen
 to.LocationShift(3, 1.0) => frozen
 to.LocationShift(st.logistic(scale=-1), 1.0) => scale
-to.LocationShift(st.logistic(loc=np.array([1, 2])), 1.0) => single numbers
+to.LocationShift(st.logistic(loc=np.array([1, 2])), 1.0) => loc of logistic must be one real number
 to.LocationShift(st.logistic(), np.inf) => shift
 to.LocationShift(st.logistic(), 1e6) => shift/scale
 
@@ -86,7 +86,7 @@ to.from_scipy(st.norm(), 3) => q must be … got 3
 to.from_scipy(st.norm(), st.norm(0, 2), breaks=[1.0]) => extremum near
 to.from_scipy(st.norm(), st.norm(0, 2), breaks=[np.nan]) => finite
 to.from_scipy(st.gamma(-1.0), st.gamma(1.0)) => gamma…support
-to.from_scipy(st.norm(), st.beta(np.nan, 1)) => beta…support
+to.from_scipy(st.norm(), st.beta(np.nan, 1)) => a of beta must be in [-inf, inf], got nan
 to.from_scipy(st.binom(10, 2.0), st.binom(10, 0.5)) => binom(10, 2.0) must be a law
 to.from_scipy(st.poisson(3), st.poisson(np.nan)) => poisson(nan) must be a law
 to.from_scipy(st.geom(p=0.0), st.geom(0.5)) => geom(p=0.0) must be a law
@@ -100,11 +100,11 @@ to.from_densities(lambda x: x * np.nan, st.norm.pdf) => must be in [0, inf)
 to.from_densities(lambda x: 2 * st.norm.pdf(x), st.norm.pdf) => to 1 … got 2
 to.from_densities(st.norm.pdf, st.norm.pdf, support=(1, 0)) => two increasing numbers
 to.from_densities(st.norm.pdf, st.norm.pdf, breaks="x") => breaks
-to.from_densities(lambda _: "a", st.norm(1).pdf) => must return
-to.from_densities(lambda _: None, st.norm(1).pdf) => must return
-to.from_densities(lambda _: object(), st.norm(1).pdf) => must return
-to.from_densities(lambda _: 10**400, st.norm(1).pdf) => must return
-to.from_densities(lambda _: 1j, st.norm(1).pdf) => must return
+to.from_densities(lambda _: "a", st.norm(1).pdf) => p(x) must be an array of real numbers, got
+to.from_densities(lambda _: None, st.norm(1).pdf) => p(x) must be an array of real numbers, got
+to.from_densities(lambda _: object(), st.norm(1).pdf) => p(x) must be an array of real numbers, got
+to.from_densities(lambda _: 10**400, st.norm(1).pdf) => p(x) must be in the range of floats, got 1000
+to.from_densities(lambda _: 1j, st.norm(1).pdf) => p(x) must be an array of real numbers, got
 
 B.basic_composition(-0.1) =>
 B.basic_composition(math.nan) =>
@@ -594,7 +594,7 @@ to.plot(to.sweep(ONE, {"x": [1.0, 2.0], "y": [1.0, 2.0], "z": [1.0, 2.0]}), ax=A
     column must be one of …, got 'upper'
 to.plot(to.sweep(ONE, {"x": [1.0, 2.0], "y": [1.0]}), ax=AX) =>
     must be a grid of two or more values each, got 2 rows
-to.plot(to.sweep(ONE, {"x": ["a", "b"], "y": [1.0, 2.0]}), ax=AX) => must be numbers
+to.plot(to.sweep(ONE, {"x": ["a", "b"], "y": [1.0, 2.0]}), ax=AX) => x must be an array of real numbers
 to.plot(to.sweep(lambda **_: np.inf, {"x": [1.0, 2.0], "y": [1.0, 2.0]}), ax=AX) =>
     must have a finite value
 

@@ -150,7 +150,7 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(1) <= to.Identity()
         True
         """
-        return contract.operand(other) >= self
+        return order.at_least(contract.operand(other), self)
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
         r"""Whether f is as private as g but for ``failure``, in [0, 1], decided from certified bounds.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from fractions import Fraction
 from operator import methodcaller
 from typing import Any, TypeAlias
@@ -45,26 +44,8 @@ def precision(bits: int) -> Iterator[None]:
         ctx.prec = before
 
 
-_IN_FLOATS: ContextVar[bool] = ContextVar("in_floats", default=False)
-
-
-@contextmanager
-def in_floats() -> Iterator[None]:
-    """Use ``FloatBalls`` inside the block: a few digits less, but much faster for long arrays.
-
-    Formulas of arithmetic, exp, expm1, log, log1p, sqrt, maximum, minimum and ``choose`` take both.
-    """
-    token = _IN_FLOATS.set(True)
-    try:
-        yield
-    finally:
-        _IN_FLOATS.reset(token)
-
-
 def to_balls(values: Any) -> Balls:
     """Return exact balls of floats, integers or fractions, an array of their shape."""
-    if _IN_FLOATS.get():
-        return FloatBalls.of(values)
     return _to_ball(np.asarray(values, dtype=object))
 
 

@@ -1,12 +1,13 @@
 """Answer one question in the interpreter of one library: ``python -P harness.py ADAPTER < question.json``.
 
-The question is a JSON object: ``factors``, ``kind`` ("epsilon" or "beta"), ``at``, ``setting``, ``memory``
-(bytes). The answer comes as JSON lines, each written at once, so that what is known survives a time limit:
-first the versions and the cost of the import, then the first answer, then the same composed object queried
-again nearby.
+The question is a JSON object: ``factors``, ``kind`` ("epsilon", "beta" or "allocation", an epsilon of random
+allocation), ``at``, ``setting``, ``memory`` (bytes), ``timeout`` (CPU seconds). The answer comes as JSON
+lines, each written at once, so that what is known survives a limit: first the versions and the cost of the
+import, then the first answer, then the same composed object queried again nearby. Seconds are those of CPU.
 
 An adapter is a script with ``PACKAGE`` and, for each kind it answers, a function ``epsilon(factors, delta,
-**setting)`` or ``beta(factors, alpha, **setting)`` that composes and returns a function of delta or alpha.
+**setting)``, ``beta(factors, alpha, **setting)`` or ``allocation`` like ``epsilon``, that composes and
+returns a function of delta or alpha.
 That function returns ``value`` and whichever of ``lower`` and ``upper`` the library claims.
 ``NotImplementedError`` declines, with a reason.
 """
@@ -61,30 +62,31 @@ def answer(adapter: ModuleType, question: dict[str, Any]) -> None:
     compose = getattr(adapter, question["kind"], None)
     if compose is None:
         raise NotImplementedError(f"does not answer {question['kind']}")
-    start = time.perf_counter()
+    start = time.process_time()
     query = compose(question["factors"], question["at"], **question["setting"])
     result = query(question["at"])
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     print_line(first={**result, "seconds": seconds, "mebibytes": peak()})
     if seconds < PATIENCE:
-        start = time.perf_counter()
+        start = time.process_time()
         query(question["at"] * 1.25)
-        print_line(later={"seconds": time.perf_counter() - start})
+        print_line(later={"seconds": time.process_time() - start})
 
 
 def main() -> None:
-    """Read the question, limit the memory, answer."""
+    """Read the question, limit memory and CPU time, answer."""
     question = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_AS, (question["memory"], question["memory"]))
+    resource.setrlimit(resource.RLIMIT_CPU, (question["timeout"], question["timeout"] + 1))
     sys.path.append(str(Path(__file__).parents[1]))  # adapters share ``peers.pld``
     warnings.simplefilter("ignore")
-    start = time.perf_counter()
+    start = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
         try:
             adapter = load(Path(sys.argv[1]))
             version = importlib.metadata.version(adapter.PACKAGE)
             print_line(
-                imported={"version": version, "seconds": time.perf_counter() - start, "mebibytes": peak()}
+                imported={"version": version, "seconds": time.process_time() - start, "mebibytes": peak()}
             )
             answer(adapter, question)
         except NotImplementedError as reason:

@@ -15,6 +15,7 @@ MAKE = {
     "pure_dp": lambda m: to.PureDP(m["epsilon"]),
     "discrete_gaussian": lambda m: DiscreteGaussianCurve(m["sigma"], m["sensitivity"]),
     "poisson_subsampled_gaussian": lambda m: to.subsample(to.Gaussian(1 / m["sigma"]), m["sample_rate"]),
+    "random_allocation": lambda m: to.mechanisms.RandomAllocation(m["sigma"], m["steps"]).curve(),
 }
 
 
@@ -50,6 +51,9 @@ def epsilon(
         return {"value": float(bounds.upper), "lower": float(bounds.lower), "upper": float(bounds.upper)}
 
     return answer
+
+
+allocation = epsilon
 
 
 def beta(

@@ -13,12 +13,12 @@ from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.contour.line import evaluate_line
 from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.contour.resum import ResummedLine, resum
-from tradeoff.intervals.rounding import few_bits
 from tradeoff.pld.batched import damped_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import few_bits
 from tradeoff.proofs.verify.contour import Contour, Product
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
@@ -191,3 +191,28 @@ def test_epsilon_of_rare_means_is_narrow_and_agrees_with_lattice(backwards: bool
     below, above = curve.bounds.epsilon(1e-6, method="lattice")
     assert below <= high
     assert low <= above
+
+
+def test_delta_of_mixtures_with_rare_parts_holds_binomial_sum() -> None:
+    """As the part drawn is published, the product is the mixture over how often the rare one is."""
+    share, epsilon = Fraction(1, 10**14), np.array([1.0, 8.0, 14.0, 40.0, 90.0])
+    curve = to.mixture({to.Gaussian(0.5): 1 - share, to.Gaussian(12): share}) ** 20
+    low, high = curve.bounds.delta(epsilon)
+    with mp.workdps(40):
+        for k, x in enumerate(epsilon.tolist()):
+            truth = mp.mpf(0)
+            for n in range(21):
+                mu = mp.sqrt(144 * n + mp.mpf(20 - n) / 4)
+                value = mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
+                truth += (
+                    mp.mpf(f"1e-{14 * n}") * mp.binomial(20, n) * (1 - mp.mpf("1e-14")) ** (20 - n) * value
+                )
+            assert low[k] <= truth <= high[k] <= truth * (1 + 1e-3)
+
+
+def test_delta_of_reversed_mixtures_with_rare_parts_agrees_with_lattice() -> None:
+    parts = {to.Gaussian(0.5): 1 - 1e-9, to.Gaussian(12): 1e-9}
+    f = to.mixture({~to.subsample(g, 0.5): w for g, w in parts.items()}) ** 20
+    contour, lattice = (f.bounds.delta([0.5, 1.0, 3.0], method=method) for method in ("contour", "lattice"))
+    assert (contour.lower <= lattice.upper).all()
+    assert (lattice.lower <= contour.upper).all()

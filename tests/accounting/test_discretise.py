@@ -25,10 +25,10 @@ from tests.accounting.laws import (
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.discretise import Run, _draw_from_below, _Polygon, discretise
 from tradeoff.accounting.lattice.engine import LatticeEngine
-from tradeoff.intervals.rounding import UNIT
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
 from tradeoff.pld.law import Cells, PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
+from tradeoff.pld.units import UNIT
 
 
 @st.composite

@@ -49,12 +49,12 @@ def added(powers: tuple[float, ...], factor: arb, z: acb) -> acb:
 
 
 @pytest.mark.parametrize("c", [1.5, 0.4])
-@pytest.mark.parametrize("size", [2048, 2049, 2112, 9000], ids=["plain", "rows", "full rows", "pieces"])
+@pytest.mark.parametrize("size", [192, 193, 2112, 9000], ids=["plain", "rows", "full rows", "pieces"])
 def test_sum_of_line_errs_within_bounds(size: int, c: float) -> None:
     line = drawn(size, c)
     sign, sides = (1 if c > 1 else -1), [(_MOST, (arb(TAU) ** 2 / 8).exp()), (_LEAST, arb(1))]
     sums, charged = line._at(AT)
-    assert (len(line._sums.values) == 2) == (size == 2048)
+    assert (len(line._sums.values) == 2) == (size == 192)
     for (powers, factor), result, most in zip(sides[::sign], sums, charged, strict=True):
         for x, value, error in zip(AT.tolist(), result.tolist(), most.tolist(), strict=True):
 

@@ -16,10 +16,10 @@ from tests.truth.atoms import PureDP
 from tests.truth.claims import check
 from tests.truth.operators import Product
 from tradeoff.errors import DomainError, TradeOffError
-from tradeoff.intervals.rounding import UNIT, log_ratio, logarithm
 from tradeoff.pld.discrete import leaking
 from tradeoff.pld.law import PrivacyLossDistribution, log_finite_mass
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT, log_ratio, logarithm
 
 DIGITS = 400
 """Rates of 1e-250 leave 150 digits."""

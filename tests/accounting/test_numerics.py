@@ -15,10 +15,10 @@ from scipy import fft
 
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.convolve import fft_error
-from tradeoff.intervals.roots import find_root, integrate
-from tradeoff.intervals.special import log_pmf
+from tradeoff.intervals.roots import find_root
 from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddle, spread
 from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.special import integrate, log_pmf
 from tradeoff.pld.transformed import SubsampledPLD
 
 

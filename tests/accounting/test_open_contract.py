@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.strategies import log_uniform
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.planner import Composition
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import (
     Component,
     SamplingRate,
@@ -28,6 +28,7 @@ from tradeoff.pld.gaussian import NormalBase
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
 from tradeoff.pld.moments import above_line
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +181,7 @@ rates = st.one_of(log_uniform(1e-300, 1.0), log_uniform(1e-16, 0.5).map(lambda x
 
 @given(rates, losses)
 def test_subsampled_loss_errs_within_bounds(p: float, loss: float) -> None:
-    share, at = SamplingRate.of(p), np.array([loss])
+    share, at = SamplingRate(p, 1 - p), np.array([loss])
     result = subsampled_loss(share, at)
     error = subsampled_loss_error(at, result)
     slope = subsampled_slope(share, at, result)
@@ -195,7 +196,7 @@ def test_subsampled_loss_errs_within_bounds(p: float, loss: float) -> None:
     rates, st.one_of(st.floats(-40, 800), log_uniform(1e-20, 1.0), log_uniform(1e-20, 0.5).map(lambda x: -x))
 )
 def test_inverse_subsampled_loss_errs_within_bounds(p: float, goal: float) -> None:
-    share, at = SamplingRate.of(p), np.array([goal])
+    share, at = SamplingRate(p, 1 - p), np.array([goal])
     with np.errstate(over="ignore"):
         result = inverse_subsampled_loss(share, at)
     if not np.isfinite(result[0]):

@@ -12,14 +12,14 @@ from flint import acb, arb
 
 import tradeoff as to
 from tests.golden.contour_oracle import gauss_legendre
-from tradeoff.intervals.rounding import UNIT
-from tradeoff.intervals.special import gauss_legendre as rule_in_floats
 from tradeoff.pld.batched import batch_factors
 from tradeoff.pld.components import MARGIN, RULE, Component, SamplingRate, panel_rule
 from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase, Trapezoid
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.shifts import LaplaceLaw
-from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
+from tradeoff.pld.special import gauss_legendre as rule_in_floats
+from tradeoff.pld.transformed import PositivePart, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT
 
 BOTH = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(0.5), 0.02)), 0.3)
 CASES = [
@@ -42,7 +42,8 @@ def moment(law: PrivacyLossDistribution, z: acb) -> acb:
         log_p, log_q = ((1 + share * lift).log(analytic=analytic) for share in (d, b))
         return ((1 - z) * log_p + z * log_q - x * x / 2).exp() / (2 * arb.pi()).sqrt()
 
-    edges = np.linspace(-13.0, 13.0 + float(mu) * abs(float(z.real.mid())), 40)
+    start = part.base.scale / 2 if part.base.half else -13.0
+    edges = np.linspace(start, 13.0 + float(mu) * abs(float(z.real.mid())), 40)
     return sum((acb.integral(density, acb(a), acb(b)) for a, b in pairwise(edges)), acb(0))
 
 
@@ -119,6 +120,35 @@ def test_path_rule_errs_within_quadrature(digits: float, moved: float) -> None:
     assert abs(moment(law, acb(z.real, z.imag)) - acb(rule.real, rule.imag)) <= nodes.quadrature * abs(
         moment(law, acb(z.real))
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moved", [0.0, MARGIN, -MARGIN])
+@pytest.mark.parametrize(
+    ("law", "c"),
+    [
+        (SubsampledPLD(GaussianLaw(2.0), 0.01), 3.0),
+        (SubsampledPLD(GaussianLaw(0.1), 0.7), -4.0),
+        (SubsampledPLD(GaussianLaw(6.0), 0.3), 1.5),
+        (GaussianLaw(1.0), 5.0),
+        (ReversedPLD(BOTH), 3.0),
+        (SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(1.0), 0.4)), 0.6), -2.5),
+    ],
+)
+def test_half_line_rules_err_within_bounds(law: PrivacyLossDistribution, c: float, moved: float) -> None:
+    """Sums of nodes, in balls, leave the integral by the bound on the rule, and the nodes' own errors."""
+    for half in (PositivePart(law), ReversedPLD(PositivePart(law))):
+        (part,) = half.components() or []
+        z = acb(c + moved, 20.0)
+        true, whole = moment(half, z), abs(moment(half, acb(z.real)))
+        for digits in (6.0, 15.0, 40.0):
+            for nodes in (part.base.nodes(part, c, 20.0, digits), part.base.path(part, c, digits)):
+                assert nodes is not None
+                total, rounding = acb(0), arb(0)
+                for loss, log_p, slack, error in zip(*(each.tolist() for each in nodes[:4]), strict=True):
+                    term = (acb(log_p) + z * acb(loss)).exp()
+                    total, rounding = total + term, rounding + abs(term) * math.expm1(slack + abs(z) * error)
+                assert abs(true - total) <= nodes.quadrature * whole + rounding
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.convolve import discounted
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.pld.units import UNIT
 
 masses = st.one_of(st.just(0.0), log_uniform(1e-200, 1.0))
 

@@ -139,7 +139,7 @@ def test_compose_prints_mechanisms_and_bounds(run, plan):
     code, out, err = run("compose", plan)
     assert (code, err) == (0, "")
     assert "one [small] plan" in out
-    assert "noise_multiplier = 2.0" in out
+    assert "noise_multiplier=2.0" in out
     row = next(line for line in out.splitlines() if "epsilon at delta = 1e-05" in line)
     low, high = (float(word) for word in row.replace("│", " ").replace("|", " ").split()[-2:])
     lower, upper = to.Gaussian(1).bounds.epsilon(1e-5)

@@ -76,7 +76,7 @@ def test_status_rounds_outward_and_prints_json(run, file):
     assert (code, err) == (0, "")
     assert (
         out.splitlines()[1]
-        == "step 1: spent (rho = 0.05555555556, delta = 0), remaining (rho = 0.9444444444, delta = 0)"
+        == "step 1: spent rho = 0.05555555556, delta = 0, remaining rho = 0.9444444444, delta = 0"
     )
     result = json.loads(run("status", file, "--json")[1])
     assert list(result) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
@@ -95,8 +95,8 @@ def test_status_and_steps_show_the_promise_and_each_step(run, file):
     assert (code, err) == (0, "")
     names, *lines = out.splitlines()
     assert names.split()[:3] == ["step", "time", "mechanism"]
-    assert "  gaussian(noise_multiplier=10.0)      (rho = 0.005000000001, delta = 0)" in lines[0]
-    assert "  3 x gaussian(noise_multiplier=20.0)  (rho = 0.008750000001, delta = 0)" in lines[1]
+    assert "  gaussian(noise_multiplier=10.0)      rho = 0.005000000001, delta = 0" in lines[0]
+    assert "  3 x gaussian(noise_multiplier=20.0)  rho = 0.008750000001, delta = 0" in lines[1]
 
 
 def test_verify_takes_a_head(run, file):

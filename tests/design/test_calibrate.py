@@ -339,6 +339,45 @@ def test_calibrate_bayes_risk_agrees_with_advantage():
     assert risk.bounds.width < 2e-9 * risk.value
 
 
+@pytest.mark.parametrize(
+    ("target", "rates"),
+    [  # the best test has these false-positive and true-positive rates
+        ({"tpr": 0.05, "fpr": 0.01}, (0.01, 0.05)),
+        ({"success": 0.6, "baseline": 0.25}, (0.25, 0.6)),
+        ({"precision": 0.75, "recall": 0.5, "prior": 0.25}, (1 / 18, 0.5)),
+    ],
+)
+def test_calibrate_to_a_risk_encloses_crossing(target, rates):
+    with mpmath.workdps(30):
+        low, high = (mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(x) - 1) for x in rates)
+        result = to.calibrate(noise, target)
+        assert result.bounds.lower * (1 - 1e-12) <= 1 / (high - low) <= result.value * (1 + 1e-12)
+    assert result.bounds.width < 2e-9 * result.value
+
+
+def test_calibrate_to_a_posterior_is_on_the_safe_side():
+    result = to.calibrate(noise, {"posterior": 0.8, "outcome": 1e-3, "prior": 0.3})
+    posteriors = []
+    for sigma in result.bounds:  # the loss of members is N(mu^2/2, mu^2)
+        loss = 1 / (2 * sigma**2) + 3.090232306167813 / sigma
+        posteriors.append(1 / (1 + 0.7 / 0.3 * math.exp(-loss)))
+    assert posteriors[1] <= 0.8 <= posteriors[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ({"tpr": 0.01, "fpr": 0.02}, r"tpr must be in \[0.02, 1\], got 0.01"),
+        ({"success": 0.9, "baseline": 0}, r"baseline must be in \(0, 1\), got 0"),
+        ({"precision": 0.1, "recall": 0.5, "prior": 0.5}, r"precision must be in \[0.5, 1\), got 0.1"),
+        ({"posterior": 0.9, "outcome": 1, "prior": 0.5}, r"outcome must be in \(0, 1\), got 1"),
+    ],
+)
+def test_calibrate_to_a_risk_out_of_range_raises(target, message):
+    with pytest.raises(to.errors.DomainError, match=message):
+        to.calibrate(noise, target)
+
+
 def test_calibrate_mu_0_with_failure_equals_advantage():
     result = to.calibrate(noise, {"mu": 0.0, "failure": 1e-3})
     assert result.bounds == to.calibrate(noise, {"advantage": 1e-3}).bounds

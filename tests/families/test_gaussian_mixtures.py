@@ -440,3 +440,33 @@ def test_delta_below_all_floats_is_positive() -> None:
     for epsilon in (0.5, 1.0, 3.0):
         result = to.GaussianMixtures(null, alternative, 1).bounds.delta(epsilon)
         assert result.lower == 0 < result.upper < 1e-300
+
+
+@pytest.mark.parametrize("null", [{0: 0.45, 1: 0.1, 2: 0.45}, {0: 0.5, 2: 0.5}])
+def test_epsilon_at_0_of_losses_that_fall_again_contains_their_supremum(null):
+    """No loss reaches the greatest ratio of weights, at the middle mean."""
+    alternative, x = {0: 0.1, 1: 0.8, 2: 0.1}, np.linspace(-10, 12, 2201)
+    q, p = (sum(w * np.exp(-((x - m) ** 2) / 2) for m, w in side.items()) for side in (alternative, null))
+    largest = np.max(np.log(q / p))  # at 1, a point of the grid, by symmetry
+    assert largest in to.GaussianMixtures(null, alternative, 1.0).bounds.epsilon(0.0)
+
+
+def test_epsilon_where_far_losses_are_no_floats_contains_truth() -> None:
+    """Losses of the farthest mean go up to 9000, and e^L to infinity."""
+    weights = {k: Fraction(1, 2 ** (k + 1)) for k in range(60)}
+    weights[101] = 1 - sum(weights.values())
+    low, high = GaussianMixtures({0: 1}, weights).bounds.epsilon(1e-5)
+    with mpmath.workdps(60):
+        parts = [(to_mpf(w), mpmath.mpf(k)) for k, w in weights.items()]
+
+        def loss(x):
+            return mpmath.log(mpmath.fsum(w * mpmath.exp(k * x - k * k / 2) for w, k in parts))
+
+        def delta(epsilon):
+            x = mpmath.findroot(lambda x: loss(x) - epsilon, (0, 60), "anderson")
+            return mpmath.fsum(w * mpmath.ncdf(k - x) for w, k in parts) - mpmath.exp(epsilon) * mpmath.ncdf(
+                -x
+            )
+
+        assert delta(mpmath.mpf(low)) >= 1e-5 >= delta(mpmath.mpf(high))
+    assert high - low < 1e-9 * high

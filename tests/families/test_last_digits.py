@@ -69,6 +69,8 @@ def test_beta_of_zero_parameter_is_exact(f):
     for alpha in (5e-324, 1e-20, 0.1, 0.25, 0.3, 1 - 2.0**-53):
         check(f.bounds(alpha), ball(1 - F(alpha)))
     assert f(0.25) == 0.75
+    for method in ("closed-form", "exact", "lattice", "contour"):
+        assert 0.75 in f.bounds(0.25, method=method)
     assert to.Identity().bounds.delta([0.0, 1.0]).upper.tolist() == [0.0, 0.0]
 
 

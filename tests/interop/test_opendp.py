@@ -150,7 +150,7 @@ def test_from_measurement_and_privacy_map_name_the_error():
     [
         (None, [0.0]),
         *((lambda _, value=value: value, [0.0]) for value in (math.nan, -0.1, 1.1, None, 10**400)),
-        (lambda _: 0.1, None),
+        (lambda _: 0.1, ["x"]),
     ],
 )
 def test_from_profile_refuses_anything_but_probabilities(profile, epsilons) -> None:

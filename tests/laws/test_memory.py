@@ -14,9 +14,9 @@ import pytest
 import scipy.stats
 
 import tradeoff as to
+from tradeoff.accounting.conjugation import conjugate
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
-from tradeoff.intervals.roots import conjugate
 
 DPSGD = {"sigma": 1.1, "rate": 0.01}
 

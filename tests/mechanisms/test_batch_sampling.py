@@ -291,7 +291,10 @@ NAMED = [
     *((m.ShuffledRandomizers(math.log(3), n, 3, 2), subset_channel(3, 2)) for n in (2, 4)),
     (m.ShuffledRandomizers(math.log(4), 4, randomizer="rappor"), bit_channel(2)),
     *((m.ShuffledRandomizers(math.log(4), n, randomizer="rappor"), bit_channel(3)) for n in (1, 3)),
-    *((m.ShuffledRandomizers(e, 3, randomizer="laplace"), laplace_channel(e)) for e in (0.5, 2.0)),
+    *(
+        (m.ShuffledRandomizers(e, n, randomizer="laplace"), laplace_channel(e))
+        for e, n in ((0.5, 3), (2.0, 4))
+    ),
 ]
 
 
@@ -304,6 +307,19 @@ def test_shuffled_named_randomizers_are_between_all_data_sets_and_a_pair(mechani
             worst_of[loss] = max(worst_of.get(loss, 0), np.sum(np.maximum(q - math.exp(loss) * p, 0)))
     for loss, truth in worst_of.items():
         assert lower.delta(loss).lower - 1e-13 <= truth <= upper.delta(loss).upper + 1e-13
+
+
+def test_shuffled_bits_of_two_hashes_are_no_less_private_than_of_one():
+    sets, odds = ((0, 1), (2, 3), (0, 2), (1,)), math.exp(0.5)  # of four bits; hashes may agree
+    channel = []
+    for bits in sets:
+        kept = [sum(seen[k] == (k in bits) for k in range(4)) for seen in itertools.product((0, 1), repeat=4)]
+        channel.append([odds**k / (1 + odds) ** 4 for k in kept])
+    upper = m.ShuffledRandomizers(2.0, 3, randomizer="rappor").curve().bounds
+    for rest in itertools.combinations_with_replacement(range(4), 2):
+        laws = [np.array([*histograms((x, *rest), channel).values()], float) for x in range(4)]
+        for (p, q), loss in itertools.product(itertools.permutations(laws, 2), LOSSES):
+            assert np.sum(np.maximum(q - math.exp(loss) * p, 0)) <= upper.delta(loss).upper + 1e-13
 
 
 OTHERS = {  # masses of outcomes that agree with both records, and with neither, relative to one alone, missed
@@ -332,6 +348,62 @@ def test_shuffled_named_randomizers_have_the_profile_of_the_blanket(name):
     bounds, losses = m.ShuffledRandomizers(1, 200, **parameters).curve().bounds, (0.0, 0.05, 0.1)
     for loss, (mean, error) in zip(losses, sampled_blanket(both, neither, 200, losses), strict=True):
         assert mean - error <= bounds.delta(loss).upper <= (mean + error) * 1.02
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "records", "losses"),
+    [(1.0, 1, (0.0, 0.5)), (3.0, 5, (0.0, 1.0, 2.9)), (1.0, 40, (0.0, 0.2, 0.4))],
+)
+def test_shuffled_laplace_noise_has_the_profile_of_the_blanket(epsilon, records, losses):
+    """Others join the blanket, noise at 1/2, with probability e^(-eps0/2); one record is 1, or 0."""
+    rng, size = np.random.default_rng(11), 20_000
+    seen = 0.5 + rng.laplace(scale=1 / epsilon, size=(size, records))
+    others = rng.random((size, records)) < math.exp(-epsilon / 2)
+    seen[:, 0], others[:, 0] = 1 + rng.laplace(scale=1 / epsilon, size=size), True
+    p, q = (
+        np.sum(others * np.exp(epsilon * (np.abs(seen - 0.5) - np.abs(seen - x))), axis=1) for x in (0, 1)
+    )
+    bounds = m.ShuffledRandomizers(epsilon, records, randomizer="laplace").curve().bounds
+    for loss in losses:
+        each = np.maximum(1 - math.exp(loss) * p / q, 0)
+        mean, error = each.mean(), 5 * each.std() / math.sqrt(size)
+        assert mean - error <= bounds.delta(loss).upper <= (mean + error) * 1.01
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "records", "losses"),
+    [
+        (1.0, 1000, (0.0, 0.06, 0.13, 0.17)),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((4.0, 3000, (0.1, 0.6)), (1.0, 10**6, (0.001, 0.004)), (1.0, 10**9, (1e-5, 5e-5)))
+        ),
+    ],
+)
+def test_shuffled_laplace_noise_has_the_profile_of_a_line_integral(epsilon, records, losses):
+    """E S_+ is the integral of E e^(z S)/(2 pi i z^2) on a line Re z = c > 0, here through its saddle."""
+    node, weight = np.polynomial.legendre.leggauss(100)
+    q = 1 + math.expm1(epsilon / 2) * (1 + node) / 2  # of X = q^2, with density q^-2, and an atom at the end
+    x = np.append(q * q, math.exp(epsilon))
+    mass = math.exp(-epsilon / 2) * np.append(
+        math.expm1(epsilon / 2) * weight / 2 / q**2, math.exp(-epsilon / 2)
+    )
+    bounds = m.ShuffledRandomizers(epsilon, records, randomizer="laplace").curve().bounds
+    for loss in losses:
+        values = np.concatenate([x - math.exp(loss), 1 - math.exp(loss) * x])
+
+        def log_phi(z, values=values):
+            each = np.tile(mass / 2, 2) @ np.expm1(np.multiply.outer(values, np.atleast_1d(z)))
+            return records * np.log1p(each)
+
+        deviation = math.sqrt(records * (np.tile(mass / 2, 2) @ values**2))
+        c = np.geomspace(0.01, 20, 400) / deviation
+        c = c[np.argmin(log_phi(c).real - 2 * np.log(c))]
+        z = c + 1j * np.arange(4000) * 2 * math.pi / max(40 / c, 30 * deviation)
+        terms = np.exp(log_phi(z)) / z**2
+        truth = (np.sum(terms.real) - terms[0].real / 2) * (z[1] - z[0]).imag / math.pi / records
+        assert abs(terms[-1]) < 1e-9 * abs(terms[0])
+        assert truth * (1 - 1e-9) <= bounds.delta(loss).upper <= truth * 1.05
 
 
 @pytest.mark.parametrize(
@@ -404,7 +476,10 @@ def test_pair_of_many_records_is_close_to_its_normal_limit():
 
 @pytest.mark.parametrize(
     "named",
-    [{"categories": 2**53, "size": 2**53 - 1}, {"categories": 2**53}, {"randomizer": "rappor"}, {}],
+    [
+        *({"categories": 2**53, "size": 2**53 - 1}, {"categories": 2**53}, {}),
+        *({"randomizer": "rappor"}, {"randomizer": "laplace"}),
+    ],
 )
 @pytest.mark.parametrize(("epsilon", "records"), [(700, 10), (1e-300, 100), (5e-324, 2), (30, 10**6)])
 def test_shuffled_named_randomizers_at_extremes(epsilon, records, named):

@@ -224,6 +224,39 @@ def test_best_of_a_binomial_number_of_runs_dominates_all_sequences_of_runs(one, 
                 assert dominated(curve, *([mp.mpf(x.numerator) / x.denominator for x in law] for law in laws))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", ["geometric", "logarithmic", "poisson", "binomial"])
+def test_best_of_runs_dominates_random_bases_in_every_order(runs):
+    """Outcomes of a base may be ranked in any way, also the least likely first."""
+    mean, given, generating = {
+        "geometric": (10.0, {}, lambda x: x / (10 - 9 * x)),
+        "logarithmic": (
+            9 / math.log(10),
+            {"shape": 0.0},
+            lambda x: -mp.log(1 - mp.mpf("0.9") * x) / mp.log(10),
+        ),
+        "poisson": (3.0, {"shape": math.inf}, lambda x: mp.exp(3 * (x - 1))),
+        "binomial": (6.0, {"trials": 8}, lambda x: (1 + 3 * (x - 1) / 4) ** 8),
+    }[runs]
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        size = int(rng.integers(2, 5))
+        one, two = (np.ceil(10 ** rng.uniform(0, rng.choice([1, 4]), size)).astype(int) for _ in range(2))
+        if rng.random() < 0.3:
+            one[0] = 0  # an infinite loss
+        p, q = ([Fraction(int(x), int(np.sum(law))) for x in law] for law in (one, two))
+        run = m.Custom(to.from_masses(p, q).symmetrise(assume="either-order"))
+        curve = m.BestOfRuns(run, mean=mean, **given).curve()
+        for order in itertools.permutations(range(size)):
+            with mp.workdps(40):
+                laws = []
+                for law in (p, q):
+                    below = itertools.accumulate((law[k] for k in order), initial=Fraction(0))
+                    values = [generating(mp.mpf(x.numerator) / x.denominator) for x in below]
+                    laws.append([values[0], *(b - a for a, b in itertools.pairwise(values))])
+                assert dominated(curve, *laws)
+
+
 @pytest.mark.parametrize(("sigma", "published"), [(1.0, 7.974), (4.0, 1.983)])
 @pytest.mark.parametrize("best", [1, -1])
 def test_best_of_normal_runs_is_below_the_published_bound_and_above_a_pair(sigma, published, best):

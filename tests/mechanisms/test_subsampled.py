@@ -175,3 +175,14 @@ def test_groups_with_equal_curves_add_their_weights(delta: float, rate: float, k
 def test_groups_of_perfect_or_no_privacy(mechanism: m.Mechanism) -> None:
     open_ = "ApproximateDP" in repr(mechanism)
     assert mechanism.curve().delta(0.0) == pytest.approx(0.875 if open_ else 0.0, abs=1e-12)
+
+
+@pytest.mark.slow
+def test_epsilon_of_many_draws_with_replacement_is_narrow_and_agrees_with_lattice():
+    step = m.SubsampledGaussian(0.8, 0.001, "with-replacement", batch_size=10)
+    guarantee = to.Plan({step: 1000}, adjacency="replace-one").guarantee()
+    low, high = guarantee.bounds.epsilon(1e-5)
+    below, above = guarantee.bounds.epsilon(1e-5, method="lattice")
+    assert 0 <= high - low < 1e-7
+    assert below <= high
+    assert low <= above

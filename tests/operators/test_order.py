@@ -464,3 +464,15 @@ def test_profile_is_above_the_maximum_of_its_pairs() -> None:
     assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
     assert f >= to.Profile.from_epsilon_delta({0.5: 0.1})
     assert not to.Profile.from_epsilon_delta({0.5: 0.1}) >= f
+
+
+def test_order_of_a_hull_and_an_envelope_is_answered() -> None:
+    """Python tries the comparison of a subclass first, whichever side it is on."""
+    envelope = to.subsample(to.Gaussian(1), 0.1).symmetrise(assume="either-order")
+    hull = to.minimum(to.Gaussian(2), to.Laplace(0.5))
+    assert (envelope >= hull, envelope <= hull, hull >= envelope, hull <= envelope) == (
+        True,
+        False,
+        False,
+        True,
+    )

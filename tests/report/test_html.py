@@ -45,7 +45,7 @@ def test_report_states_assumptions_and_parameters(page):
         "a <kind> of noise",
         "one of them has a single record more than the other",
         "Poisson sample",
-        "noise_multiplier = 2.0",
+        "noise_multiplier=2.0",
         "under-report",
     ):
         assert words in text
@@ -75,6 +75,13 @@ def test_report_carries_certificates_that_verify(page):
     upper = max(each.upper for each in result if each.question == "epsilon")
     assert rounded(upper, "upper") in answers
     assert rounded(min(each.lower for each in result if each.question == "beta"), "lower") in answers
+
+
+def test_report_checklist_states_the_loss_and_asks_the_rest(page):
+    checklist = visible(page.partition("NIST SP 800-226")[2].partition("</table>")[0])
+    answer = re.search(r"epsilon at delta = 1e-05: at most ([0-9.]+)", checklist)
+    assert answer[1] in page.partition("<h2>Answers</h2>")[2].partition("</table>")[0]
+    assert checklist.count("?") == 7
 
 
 def test_report_is_small_and_loads_nothing(page):

@@ -163,13 +163,13 @@ def test_sweep_answers_equal_single_calls(function, grid):
 
 def test_sweep_composes_equal_products_once(monkeypatch):
     composed = []
-    bounds = product_module._ProductBounds
+    compose = product_module.Tensor._compose
 
-    def compose(factors, *, symmetric):
-        composed.append(tuple(factors.items()))
-        return bounds(factors, symmetric=symmetric)
+    def counted(self):
+        composed.append(tuple(self.factors.items()))
+        return compose(self)
 
-    monkeypatch.setattr(product_module, "_ProductBounds", compose)
+    monkeypatch.setattr(product_module.Tensor, "_compose", counted)
     grid = {"sigma": [1.1], "rate": [0.01], "steps": [200, 300], "delta": [1e-5, 1e-7]}
     to.sweep(epsilon, grid)
     assert len(composed) == len(set(composed)) == 4  # both orders, two counts

@@ -218,7 +218,8 @@ def longer(x: Any) -> Any:
 
 POSITIVE, EXPONENTS, PHASES = [(TINY, HUGE)], [(-745.0, 709.7)], [(-1e9, 1e9)]
 BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
-BOUNDS, NORMAL, PAIR = "intervals/functions.py", "intervals/special.py", "limits/normal_pair.py"
+BOUNDS, NORMAL, PAIR = "intervals/functions.py", "pld/special.py", "limits/normal_pair.py"
+ELEMENTARY = "intervals/rounding.py `function_error`"
 POWER, LOG, FFT = "lattice/convolve.py `_power`", "pld/law.py `logarithm`", "lattice/convolve.py `fft_error`"
 SMOOTH, ATOMS = "limits/smoothing.py", "accounting/exact.py"
 
@@ -227,7 +228,7 @@ TRUSTED = [
     *(
         Trusted(f"{lender.__name__}.{name}", lend(getattr(lender, name)), getattr(arb, name),
                 over, 8, by, near=near)
-        for lender, lend, by in ((np, partial, f"{BOUNDS} `_SLACK`"), (math, floats, "every call"))
+        for lender, lend, by in ((np, partial, ELEMENTARY), (math, floats, "every call"))
         for name, over, near in (
             ("exp", EXPONENTS, (0.0, -708.4)), ("expm1", EXPONENTS, (0.0,)),
             ("log", POSITIVE, (1.0,)), ("log1p", [(-1 + UNIT, HUGE)], (0.0,)),
@@ -249,7 +250,7 @@ TRUSTED = [
             BOX, 4, LOG),
     Trusted("numpy.arctan2", np.arctan2, arb.atan2, [(-2.0, 2.0), (-1.0, 2.0)], 12, LOG, near=(0.0,)),
     Trusted("numpy.logaddexp(0, x)", lambda x: np.logaddexp(0.0, x), lambda x: x.exp().log1p(),
-            [(-700.0, 700.0)], 3, "intervals/special.py `log_pmf`"),
+            [(-700.0, 700.0)], 3, "pld/special.py `log_pmf`"),
     Trusted("numpy.logaddexp", np.logaddexp, log_sum, [(-700.0, 700.0)] * 2, 4,
             "pld/normal_mixtures.py `_crossed`", "4 of 1 and the arguments", beside_all),
     Trusted("numpy.sinh", np.sinh, arb.sinh, [(0.0, 300.0)],
@@ -275,7 +276,7 @@ TRUSTED = [
     Trusted("betaincc", lambda *x: special.betaincc(*np.vectorize(binomial)(*x)), binomial_tail,
             [(0.0, 7.0), (0.0, 1.0), (-8.0, 8.0)], 1e-10 / UNIT, "audits/refutation.py `SLACK`", "1e-10"),
     Trusted("expit", special.expit, lambda x: 1 / (1 + (-x).exp()), [(-700.0, 700.0)],
-            5, "intervals/special.py `log_pmf`"),
+            5, "pld/special.py `log_pmf`"),
     Trusted("dawsn", special.dawsn, lambda x: (-x * x).exp() * x.erfi() * arb.pi().sqrt() / 2,
             [(-30.0, 30.0)], 16, f"{SMOOTH} `probability`", "16 of 1", one),
     Trusted("exp1", special.exp1, lambda x: x.expint(1), [(1e-3, 700.0)],

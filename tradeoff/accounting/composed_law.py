@@ -21,10 +21,11 @@ import numpy as np
 from tradeoff.accounting.contour.line import ContourLine, evaluate_line
 from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.options import Cache
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
+from tradeoff.intervals.rounding import Array, Complex, Index
 from tradeoff.pld.batched import batch_factors, sketches
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.units import TINY, UNIT
 
 
 class CellLine:

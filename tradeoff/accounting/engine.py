@@ -20,11 +20,13 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.accounting.conjugation import vertex
 from tradeoff.accounting.options import WIDTHS, Question, group_by_key, measure, query_options
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1
-from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
+from tradeoff.pld.units import UNIT
 
 Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
@@ -232,25 +234,6 @@ def under_a_tangent(x: Array, value: Array, alpha: Array) -> Array:
     return np.asarray(np.min(t, axis=1, where=(s * alpha).lower >= t, initial=1.0))
 
 
-def vertex(x: Array, value: Array) -> Array:
-    """Return where the parabola through each row's largest sample and its neighbours peaks.
-
-    Of a sample at an end, return a step beyond it.
-    """
-    rows, last = np.arange(len(x)), x.shape[1] - 1
-    k = np.argmax(value, axis=1)
-    inner = np.clip(k, 1, last - 1)
-    (x0, y0), (left, below), (right, above) = (
-        (x[rows, inner + j], value[rows, inner + j]) for j in (0, -1, 1)
-    )
-    left, right, down, up = left - x0, right - x0, below - y0, above - y0
-    with np.errstate(all="ignore"):
-        bend = right * down - left * up
-        peak = x0 + np.where(bend != 0, (right**2 * down - left**2 * up) / (2 * bend), 0.0)
-    outside = 2 * x[rows, k] - x[rows, np.where(k == 0, 1, last - 1)]
-    return np.asarray(np.where(k == inner, peak, outside))
-
-
 Effort = TypeVar("Effort")
 
 # Enclosure of losses that are answered together, for an effort; None where nothing is proved.
@@ -285,6 +268,9 @@ class Engine(ABC, Generic[Effort]):
 
     offsets = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
     """Samples about a supremum, in paces: close where it is expected, far where it may be."""
+
+    near = np.array([-6.0, -3, -1, 1, 3, 6])
+    """Samples about one that others have fenced in."""
 
     @abstractmethod
     def initial_effort(self, question: Question, tol: float | None) -> Effort:
@@ -337,7 +323,8 @@ class Engine(ABC, Generic[Effort]):
         for _ in range(1 if self.single_pass and tol is None else 4):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
-                query_options().report_progress(len(at) - sum(map(len, waiting.values())), len(at))
+                if (progress := query_options().progress) is not None:
+                    progress(len(at) - sum(map(len, waiting.values())), len(at))
                 if question == "delta":
                     result = self._at(at[which], effort, lambda e, x, _: bound_delta(e, x))
                 elif question == "epsilon":
@@ -426,11 +413,11 @@ class Engine(ABC, Generic[Effort]):
         aimed, peak, pace = x.copy(), x.copy(), np.full(n, first * min(1.0, self.cumulant.spread))
         width, center, reach = np.full(n, np.inf), np.zeros(n), np.zeros(n)
         is_new, is_clipped, is_sharp = np.ones(n, bool), np.zeros(n, bool), np.full(n, coarse is None)
-        waiting = np.arange(n)
+        waiting, is_near = np.arange(n), np.zeros(n, bool)
         # About a place beyond the steepest slope, which no samples fence in, those of all attempts at once.
         everywhere = np.unique(np.multiply.outer(first * 2.0 ** np.arange(self.attempts), self.offsets))
         for _ in range(self.attempts):
-            batches: dict[tuple[Kind, bool], list[tuple[Index, Array, Bounds]]] = {}
+            batches: dict[tuple[Kind, float], list[tuple[Index, Array, Bounds]]] = {}
             for level, rows in (coarse, waiting[~is_sharp[waiting]]), (effort, waiting[is_sharp[waiting]]):
                 for enclose, which in self.evaluation_points(aimed[rows]) if len(rows) else ():
                     mine = rows[which]
@@ -441,14 +428,15 @@ class Engine(ABC, Generic[Effort]):
                     x[new] = e.peak(alpha[new], x[new])
                     is_clipped[new], is_new[new] = np.abs(x[new]) >= steepest, False
                     x[new] = peak[new] = np.clip(x[new], -steepest, steepest)
-                    for aside in (False, True):
-                        if len(some := mine[is_clipped[mine] == aside]):
-                            at = x[some, None] + everywhere
-                            at = at if aside else self._samples(x[some], pace[some], peak[some])
-                            value = Bounds(*(side.reshape(at.shape) for side in e.bound(at.ravel())))
-                            batches.setdefault((e.kind, aside), []).append((some, at, value))
+                    for key, group in group_by_key(np.where(is_clipped[mine], 2, is_near[mine])):
+                        some = mine[group]
+                        offsets = self.near if key else self.offsets
+                        at = self._samples(x[some], pace[some], peak[some], offsets)
+                        at = x[some, None] + everywhere if key == 2 else at
+                        value = Bounds(*(side.reshape(at.shape) for side in e.bound(at.ravel())))
+                        batches.setdefault((e.kind, key), []).append((some, at, value))
             left = [np.empty(0, np.int64)]
-            for (kind, aside), parts in batches.items():
+            for (kind, key), parts in batches.items():
                 rows, at, lower, upper = (
                     np.concatenate(each) for each in zip(*((r, a, *v) for r, a, v in parts), strict=True)
                 )
@@ -462,28 +450,29 @@ class Engine(ABC, Generic[Effort]):
                 tangent = under_a_tangent(at, (value + base).upper, alpha[rows, None])
                 low[rows] = np.fmax(low[rows], least.lower[:, 0])
                 high[rows] = np.fmin(high[rows], np.where(fenced, most.upper[:, 0], tangent))
-                peak[rows] = np.where(fenced, result.place, peak[rows])
+                peak[rows], is_near[rows] = np.where(fenced, result.place, peak[rows]), fenced
                 last = width[rows]
                 now = measure("beta", alpha[rows], low[rows], high[rows])
                 width[rows] = np.where(fenced, now, last)
                 # Closer samples that leave more than 0.7 of a width will not make it narrower.
                 enough = (now <= (0.0 if coarse is None else goal / 2)) | (now > 0.7 * last)
-                finer = pace[rows] * np.clip(np.sqrt(goal / np.maximum(now, 1e-300)) / 2, 1e-2, 0.5)
+                finer = pace[rows] * np.clip(np.sqrt(goal / np.maximum(now, 1e-300)) / 2, 0.08, 0.15)
                 pace[rows] = np.where(fenced, finer, 2 * pace[rows])
                 # The place is known: the full effort follows.
                 is_new[rows] = (fenced & ~is_sharp[rows]) | (np.abs(x[rows] - center[rows]) > reach[rows])
                 is_sharp[rows] |= fenced
                 aimed[rows] = np.where(is_new[rows], x[rows], aimed[rows])
-                left.append(rows[np.where(fenced, ~enough, not aside)])
+                left.append(rows[np.where(fenced, ~enough, key < 2)])
             waiting = np.concatenate(left)
         return _Answers(low, high, room)
 
-    def _samples(self, x: Array, pace: Array, peak: Array) -> Array:
+    @staticmethod
+    def _samples(x: Array, pace: Array, peak: Array, offsets: Array) -> Array:
         """Return where suprema are sampled, a row each.
 
         About their places, and where prolonged chords met, unless that is another sample.
         """
-        at = x[:, None] + pace[:, None] * self.offsets
+        at = x[:, None] + pace[:, None] * offsets
         apart = np.min(np.abs(at - peak[:, None]), axis=1) > 1e-3 * pace
         apart &= (at[:, 0] < peak) & (peak < at[:, -1])
-        return np.sort(np.column_stack([at, np.where(apart, peak, x + 2 * self.offsets[-2] * pace)]))
+        return np.sort(np.column_stack([at, np.where(apart, peak, x + np.mean(offsets[-2:]) * pace)]))

@@ -14,10 +14,11 @@ from tradeoff.accounting.engine import Engine, Place
 from tradeoff.accounting.lattice.convolve import ProfileTable
 from tradeoff.accounting.options import Question
 from tradeoff.intervals.bounds import Pair
-from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.law import NO_ATOMS, Atoms, PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT
 
 MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; beyond, the lattice answers
 _UNKNOWN = 1e100  # slack of masses known to nothing, which are below 1e-14: no float holds 330 multiplied

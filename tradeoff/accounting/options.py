@@ -18,7 +18,8 @@ import numpy as np
 
 from tradeoff.display import Displayed, TextTable
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
+from tradeoff.pld.units import UNIT
 
 Value = TypeVar("Value")
 
@@ -67,10 +68,17 @@ def shared_cache(memory: Cache[Any]) -> AbstractContextManager[Cache[Any]]:
     return set_context(_SHARED, memory)
 
 
-def cache_for(owner: Hashable, most: int) -> Cache[Any]:
-    """Return an empty cache for ``owner``; inside ``shared_cache``, the cache of any equal owner."""
-    memory = _SHARED.get()
-    return Cache(most) if memory is None else memory.of(owner, lambda: Cache(most))
+def cache_by_options(owner: Hashable, name: str, make: Callable[[], Value]) -> Value:
+    """Return ``make()``, made once for the options of this question, of which an owner keeps the last four.
+
+    What equal owners first need inside one ``shared_cache``, they share.
+    """
+    caches, memory = vars(owner).setdefault("_caches", {}), _SHARED.get()
+    if name not in caches:
+        new: Cache[Any] = Cache(4)
+        caches[name] = new if memory is None else memory.of((name, owner), lambda: new)
+    result: Value = caches[name].of(query_options().choices, make)
+    return result
 
 
 def snap_to_grid(x: Array, spread: Array, apart: float) -> Array:
@@ -125,11 +133,6 @@ class QueryOptions:
         Sums shared among jobs are added in another order than by a single one.
         """
         return self.method, self.memory, self.jobs == 1
-
-    def report_progress(self, settled: int, total: int) -> None:
-        """Call the progress callback, if there is one."""
-        if self.progress is not None:
-            self.progress(settled, total)
 
 
 _CURRENT: ContextVar[QueryOptions] = ContextVar(

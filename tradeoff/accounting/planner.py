@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,9 @@ from tradeoff.accounting.options import (
 )
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
-from tradeoff.intervals.rounding import TINY, UNIT, Array
-from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.intervals.rounding import Array
+from tradeoff.pld.law import PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
+from tradeoff.pld.units import TINY, UNIT
 
 if TYPE_CHECKING:
     from tradeoff.accounting.exact import ExactEngine
@@ -51,16 +52,15 @@ class Composition:
         once: bool = False,
     ) -> None:
         self.laws, self.counts, self.symmetric, self.once = list(laws), list(counts), symmetric, once
-
-    @cached_property
-    def mass_at_plus_infinity(self) -> float:
-        """Return Q(L = inf) of the product."""
-        return combine_masses_at_infinity([law.mass_at_plus_infinity for law in self.laws], self.counts)
-
-    @cached_property
-    def mass_at_minus_infinity(self) -> float:
-        """Return P(L = -inf) of the product."""
-        return combine_masses_at_infinity([law.mass_at_minus_infinity for law in self.laws], self.counts)
+        below, above = (
+            [law.mass_at_minus_infinity for law in laws],
+            [law.mass_at_plus_infinity for law in laws],
+        )
+        self.mass_at_minus_infinity = combine_masses_at_infinity(below, counts)
+        self.mass_at_plus_infinity = combine_masses_at_infinity(above, counts)
+        # Rounds with a continuous law; and whether a factor has no finite mass in floats: nothing to compose.
+        self.rounds = sum(n for law, n in zip(laws, counts, strict=True) if law.continuous)
+        self.spent = any(not law.continuous and len(law.atoms.loss) == 0 for law in laws)
 
     @cached_property
     def supremum(self) -> float:
@@ -103,11 +103,6 @@ class Composition:
         return ContourEngine(self.laws, self.counts, symmetric=self.symmetric)
 
     @cached_property
-    def rounds(self) -> int:
-        """Number of rounds with a continuous law."""
-        return sum(n for law, n in zip(self.laws, self.counts, strict=True) if law.continuous)
-
-    @cached_property
     def exact(self) -> ExactEngine | None:
         """The exact sums, where the atoms of the product are few."""
         if self.rounds:
@@ -126,11 +121,6 @@ class Composition:
 
         law = ComposedLaw(self.laws, self.counts, symmetric=self.symmetric)
         return law if law.usable else None
-
-    @cached_property
-    def spent(self) -> bool:
-        """Whether some factor has no finite mass in floats, so that there is nothing to compose."""
-        return any(not law.continuous and len(law.atoms.loss) == 0 for law in self.laws)
 
     def choices(self, method: Method | None, tol: float | None = None) -> Iterator[Choice]:
         """Yield the engines to use, in order, each with the reason; a method forces one."""
@@ -200,7 +190,8 @@ class Composition:
         reached = np.full(len(at), np.inf)
         for engine, why in self.choices(query_options().method, tol):
             started = perf_counter()
-            below, above = self._charged(engine, question, at[waiting], tol, reached[waiting])
+            answer = partial(self._charged, engine) if self._unseen else engine.answer
+            below, above = answer(question, at[waiting], tol, reached[waiting])
             # Overflow gives NaN, which fmax and fmin ignore.
             low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
@@ -239,10 +230,10 @@ class Composition:
             settled = np.isfinite(high) & (high - low <= 64 * UNIT * (1 + np.abs(high)))
         return (low, high), (at > leak.upper) & ~settled
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
-        """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
+        """Estimate losses whose tests have size alpha, and the spread of losses, as the first engine does."""
         for engine, _ in self.choices(query_options().method):
-            return [(float(engine.loss_at_alpha(np.array([alpha]))[0]), engine.cumulant.spread)]
+            return [(engine.loss_at_alpha(alpha), engine.cumulant.spread)]
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
@@ -255,12 +246,12 @@ class Composition:
             high[waiting] = np.minimum((self._leak + chernoff).upper, 1.0)
         return high
 
-    @property
+    @cached_property
     def _leak(self) -> Bounds:
         """Bound Q(L = inf), known to 16 units of itself and to ``_unseen``."""
-        mass, off = self.mass_at_plus_infinity, self._unseen
-        known = mass * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT) + Bounds(-off, off)
-        return clip(known, 0.0, 1.0) if mass or off else Bounds(0.0, 0.0)
+        if self.mass_at_plus_infinity == 0 == self._unseen:
+            return Bounds(0.0, 0.0)
+        return clip(bound_mass(self.mass_at_plus_infinity) + Bounds(-self._unseen, self._unseen), 0.0, 1.0)
 
     @cached_property
     def _unseen(self) -> float:
@@ -269,21 +260,17 @@ class Composition:
         Each is off by TINY for every law inside another, 16 at most, and their union by the sum of all:
         1e12 rounds of 1e-311 are 1e-299, but known to 1e-13 of it only.
         """
-        ends = ((law.mass_at_minus_infinity, law.mass_at_plus_infinity) for law in self.laws)
-        few = [
-            n
-            for masses, n in zip(ends, self.counts, strict=True)
-            if 0 < min(filter(None, masses), default=1) < 2.0**-960
-        ]
-        return 64 * TINY * float(sum(few) + 4) if few else 0.0
+        few = 0
+        for law, n in zip(self.laws, self.counts, strict=True):
+            ends = law.mass_at_minus_infinity, law.mass_at_plus_infinity
+            few += n if any(0 < mass < 2.0**-960 for mass in ends) else 0
+        return 64 * TINY * float(few + 4) if few else 0.0
 
     def _charged(
         self, engine: Engine[Any], question: Question, at: Array, tol: float | None, known: Array
     ) -> Pair:
         """Bound answers by an engine, and by that error, which moves delta and beta by itself at most."""
         off = Bounds.of(self._unseen)
-        if off.upper == 0:
-            return engine.answer(question, at, tol, known)
         if question != "epsilon":
             low, high = engine.answer(question, at, tol, known)
             return (low - off).lower, (high + off).upper
@@ -295,7 +282,7 @@ class Composition:
     def _chord(self, alpha: Array) -> Array:
         """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
         left = (1 - self._leak).upper
-        right = (1 - Bounds.of(self.mass_at_minus_infinity * (1 - 16 * UNIT))).upper
+        right = (1 - bound_mass(self.mass_at_minus_infinity)).upper
         if right <= 0:
             return np.zeros(len(alpha))
         chord = left * (1 - Bounds.of(alpha) / right)

@@ -32,9 +32,8 @@ from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, rational, total
+from tradeoff.intervals.functions import exp, log1p, rational, total
 from tradeoff.intervals.roots import largest
-from tradeoff.intervals.rounding import UNIT
 
 _MOST_GUESSES = 10**7  # guesses of which a bound takes ten seconds
 _BITS = 96  # of the balls: a tail of 1e7 guesses keeps 60
@@ -230,13 +229,13 @@ class OneRun(Displayed):
         stakes = np.append(share / np.sum(share) / 2, 0.5 if self.assumptions else 1.0)[:, None]
         most = max(float(f.epsilon(self.delta)), 0.0)
         delta = np.append(np.asarray(f.delta(losses), float), self.delta)[:, None]
-        odds = np.append(np.exp(losses), math.exp(most) if most < _STEEPEST else math.inf)[:, None]
-        least = np.append(odds[:-1], 1.0)[:, None]
-        k, slack = expit(np.linspace(-5.0, 7.0, 25)), 32 * UNIT  # of ten operations for each term
-        rise = np.log1p(k * (1 - delta) / (odds * (1 + slack) + delta))
-        fall = -np.log1p(-k) * wrong - np.log1p(-k * delta / (least + delta)) * skipped
-        log_wealth = rise * self.correct * (1 - slack) - fall * (1 + slack)
-        total = float(logsumexp(log_wealth, b=stakes / len(k)))
+        odds = exp(np.append(losses, most if most < _STEEPEST else math.inf)[:, None])
+        least = exp(np.append(losses, 0.0)[:, None])
+        k = Bounds.of(expit(np.linspace(-5.0, 7.0, 25)))
+        rise = log1p(k * (1 - Bounds.of(delta)) / (odds + delta))
+        fall = log1p(-k) * wrong + log1p(-k * delta / (least + delta)) * skipped
+        log_wealth = (rise * self.correct + fall).lower
+        total = float(logsumexp(log_wealth, b=stakes / 25))
         return min(max(math.exp(-min(max(total, 0.0), 700.0)) * (1 + 1e-9), MIN_TAIL), 1.0)
 
     def refutes(self, claim: Any) -> Refutation:

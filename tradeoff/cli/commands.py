@@ -170,7 +170,7 @@ def _print_answers(
     queries = read_questions(content, questions)
 
     from tradeoff.families.gaussian import Gaussian
-    from tradeoff.report.answers import COLUMNS, Answer, answer_query, csv, finite, latex, mechanism_rows, row
+    from tradeoff.report.answers import COLUMNS, Answer, answer_query, csv, finite, latex, row
 
     with progress() as step:
         step("composing")
@@ -194,8 +194,7 @@ def _print_answers(
     elif form.as_csv or form.as_latex:
         sys.stdout.write((csv if form.as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
     else:
-        mechanisms = [*mechanism_rows(content.plan)]
-        show(TextTable(mechanisms, ("runs", "mechanism", "parameters"), content.title, sides="><<"))
+        show(content.plan.grid()._replace(head=content.title))
         notes = [*answers.reasons, *(f"Assumes: {each}" for each in answers.assumptions)]
         notes = _notes(content, notes, exact=answers.exact)
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]

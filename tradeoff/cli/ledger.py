@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -149,11 +149,13 @@ def status(file: File, *, as_json: Json = False) -> None:
 def steps(file: File) -> None:
     """Print a line for each granted step, with the budget spent after it."""
     from tradeoff.display import TextTable
+    from tradeoff.filters.base import Filter, format_amount
 
     columns = ("step", "time", "mechanism", "spent in all")
     rows = [
-        (str(entry.step), entry.time[:19], entry.name, _format(entry.totals["spent"], "upper"))
+        (str(entry.step), entry.time[:19], entry.name, format_amount(filter_.spent, up=True))
         for entry in _ledger(file).entries()[1:]
+        for filter_ in [Filter.from_state(entry.state)]
     ]
     _print(TextTable(rows, columns, sides="><<<").text())
 
@@ -211,11 +213,12 @@ def _ledger(file: Path) -> Ledger:
 def _describe(entry: Entry) -> str:
     """Describe an entry: spent is rounded up, budget and remaining are rounded down."""
     from tradeoff.filters import Filter, ZCDPFilter
+    from tradeoff.filters.base import format_amount
     from tradeoff.intervals.bounds import Bounds
 
     filter_ = Filter.from_state(entry.state)
-    budget, remaining = (_format(entry.totals[name], "lower") for name in ("budget", "remaining"))
-    spent = _format(entry.totals["spent"], "upper")
+    budget, remaining = (format_amount(each, up=False) for each in (filter_.budget, filter_.remaining))
+    spent = format_amount(filter_.spent, up=True)
     given = ", ".join(f"{name} = {exactly(value)}" for name, value in filter_.parameters().items())
     share, promise = "", f"{filter_.guarantee()!r}"
     if isinstance(filter_, ZCDPFilter):
@@ -231,14 +234,6 @@ def _describe(entry: Entry) -> str:
             f"head {entry.hash}",
         ]
     )
-
-
-def _format(value: Any, side: Literal["lower", "upper"]) -> str:
-    if isinstance(value, dict):
-        return "(" + ", ".join(f"{name} = {_format(each, side)}" for name, each in value.items()) + ")"
-    if isinstance(value, list):
-        return "(" + ", ".join(_format(each, side) for each in value) + ")"
-    return rounded(value, side) if isinstance(value, float) else str(value)
 
 
 def _print(text: str) -> None:

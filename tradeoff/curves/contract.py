@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, overload
 import numpy as np
 
 from tradeoff._attached import CurveMethods
-from tradeoff.accounting.options import Cache, Explanation, cache_for, query_options
+from tradeoff.accounting.options import Explanation, cache_by_options
 from tradeoff.curves.hooks import CurveHooks, gathered
 from tradeoff.curves.parameters import Number, Numbers, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
@@ -24,8 +24,6 @@ from tradeoff.pld.law import PrivacyLossDistribution
 
 if TYPE_CHECKING:
     from tradeoff._attached import PiecewiseLinear, Tabulated
-
-CHOICES = 4  # query options, by method and memory, for which a curve caches its tables
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
@@ -358,11 +356,8 @@ class TradeOff(CurveHooks, CurveMethods):
     def _whole(self) -> Tabulated:
         """Whole curves, cached by query options."""
         self.require_numbers()
-        return self._wholes.of(query_options().choices, lambda: self._tabulated().described(self))
-
-    @cached_property
-    def _wholes(self) -> Cache[Tabulated]:
-        return cache_for(("whole", self.tightness, self), CHOICES)
+        name = f"whole {self.tightness}"  # equal curves may differ in it
+        return cache_by_options(self, name, lambda: self._tabulated().described(self))
 
     @property
     def lower(self) -> PiecewiseLinear:
@@ -419,7 +414,7 @@ class Derived(TradeOff):
     def depth(self) -> int:
         return 1 + max(operand.depth for operand in self.operands)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         return [place for operand in self.operands for place in operand.expected(alpha)]
 
     @property

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tradeoff._attached import CurveMethods
+from tradeoff.accounting.conjugation import conjugate
 from tradeoff.accounting.options import Question
 from tradeoff.errors import NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp
-from tradeoff.intervals.roots import bracket_sides, conjugate
+from tradeoff.intervals.roots import bracket_sides
 from tradeoff.intervals.rounding import Array
 from tradeoff.pld.law import PrivacyLossDistribution
 
@@ -98,8 +99,8 @@ class CurveHooks(ABC):
         """
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
-        """Estimate losses about which f(alpha), a supremum over losses, is reached, each with its spread."""
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
+        """Estimate the losses, or NaN, about which the suprema f(alpha) are reached, and their spread."""
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
@@ -280,7 +281,7 @@ class CurveHooks(ABC):
     @classmethod
     def _remembered(cls) -> set[str]:
         own = (item for kind in cls.__mro__ for item in vars(kind).items())
-        return {name for name, value in own if isinstance(value, cached_property)}
+        return {name for name, value in own if isinstance(value, cached_property)} | {"_caches"}
 
 
 C = TypeVar("C", bound=CurveHooks)
@@ -310,19 +311,17 @@ def assuming(assumptions: Sequence[str]) -> str:
 
 def limited(curve: C, tightness: int) -> C:
     """Return the same curve with at most this tightness."""
-    if curve.tightness <= tightness:
-        return curve
-    result = copy(curve)
-    object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
-    return result
+    return curve if curve.tightness <= tightness else _with_tightness(curve, tightness)
 
 
 def pure(curve: C) -> C:
     """Return the same curve with the tightness of one pair, independent of a mechanism."""
-    if curve.tightness == PAIR:
-        return curve
+    return curve if curve.tightness == PAIR else _with_tightness(curve, PAIR)
+
+
+def _with_tightness(curve: C, tightness: int) -> C:
     result = copy(curve)
-    object.__setattr__(result, "tightness", PAIR)
+    object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
     return result
 
 
@@ -348,20 +347,22 @@ def beta_from_delta(curve: Any, alpha: Array, tol: float | None) -> Pair:
                 low[some], high[some] = result * np.minimum(s[some], 1.0)
         return low, high
 
-    leak, points = curve.mass_at_infinity, []
+    leak = curve.mass_at_infinity
     low, high = (np.where(alpha == 0, side, 0.0) for side in 1 - leak)  # f(0), and f(1) = 0
     inside = (alpha > 0) & (alpha < 1)
-    for each in alpha[inside].tolist():
-        expected = [place for place in curve.expected(each) if np.isfinite(place).all()]
-        if expected:
-            about = np.array([-0.06, -0.02, 0.02, 0.06])
-            losses = np.concatenate([loss + spread * about for loss, spread in expected])
-            losses = np.append(losses, 0.0) if losses.min() < 0 < losses.max() else losses
-        else:
-            losses = np.arange(-4.0, 5 + min(max(curve.sup_loss, 0.0), 40.0), 4.0)
-            losses = losses[losses <= 4 - np.log(each)]
-        s: Array = np.append(0.0, np.exp(np.unique(np.clip(losses, -_STEEPEST, _STEEPEST))))
-        points.append(s[np.append(True, np.diff(s) > 1e-11 * s[1:])])
+    at = alpha[inside, None]
+    every = np.arange(-4.0, 5 + min(max(curve.sup_loss, 0.0), 40.0), 4.0)
+    about = np.array([-0.06, -0.02, 0.02, 0.06])
+    places = [loss[:, None] + spread * about for loss, spread in curve.expected(at[:, 0])]
+    losses = np.hstack([np.full_like(at, np.nan), *places])
+    losses[~np.isfinite(losses)] = np.nan
+    corner = (losses < 0).any(axis=1, keepdims=True) & (losses > 0).any(axis=1, keepdims=True)
+    unknown = np.isnan(losses).all(axis=1, keepdims=True)
+    more = np.where(unknown & (every <= 4 - np.log(at)), every, np.nan)
+    losses = np.hstack([losses, np.where(corner, 0.0, np.nan), more])
+    s = np.hstack([np.zeros_like(at), np.exp(np.sort(np.clip(losses, -_STEEPEST, _STEEPEST)))])
+    distinct = np.diff(s, prepend=-1.0) > 1e-11 * s  # NaN is none
+    points = [each[some] for each, some in zip(s, distinct, strict=True)]
     low[inside], high[inside] = conjugate(value, alpha[inside], points, tol, limit=leak.lower)
     return np.maximum(low, 0.0), np.maximum(high, 0.0)
 

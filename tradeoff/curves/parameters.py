@@ -76,7 +76,7 @@ def is_symbol(value: Any) -> bool:
 
 def symbols_of(*values: Any) -> frozenset[Any]:
     """Return the free symbols of all symbolic parameters."""
-    return frozenset().union(*(value.free_symbols for value in values if is_symbol(value)))
+    return frozenset().union(*(getattr(value, "free_symbols", ()) for value in values))
 
 
 def written(value: Any) -> str:
@@ -144,8 +144,6 @@ def exact_number(name: str, value: Any, low: float, high: float, **ends: bool) -
 
 def reals(name: str, value: Any) -> Array:
     """Check an array of numbers: return floats of its shape, which may be NaN."""
-    if type(value) is float:
-        return np.array(value)
     try:
         return _floats(value)
     except OverflowError as error:
@@ -156,7 +154,7 @@ def reals(name: str, value: Any) -> Array:
 
 def reals_between(name: str, value: Any, low: float, high: float, remedy: str = "") -> Array:
     """Check an array of numbers from ``low`` to ``high``: return floats of its shape."""
-    array = reals(name, value)
+    array = np.array(value) if type(value) is float else reals(name, value)
     inside = (array >= low) & (array <= high)
     if not inside.all():  # NaN is outside
         k = int(np.argmin(inside))

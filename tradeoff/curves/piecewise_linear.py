@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
@@ -22,9 +22,10 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
 from tradeoff.intervals.polygon import ONE, below_chords, corners, floats, hull, lower_hull, whole
-from tradeoff.intervals.rounding import Array, log_ratio, logarithm
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
+from tradeoff.pld.units import log_ratio, logarithm
 
 MAX_VERTICES = 100_000  # most vertices an exact operation may make
 _STEEPEST = 690.0  # loss whose e^eps times a vertex is still a float
@@ -58,20 +59,22 @@ class PiecewiseLinear(TradeOff):
     Fraction(1, 3)
     """
 
+    alpha: Any
+    beta: Any
+    is_rational: bool
     assumptions: tuple[str, ...] = ()
     pairs: tuple[tuple[Fraction, Fraction], ...] = ()  # (epsilon, delta) guarantees that the curve is made of
     is_rounded = False  # whether fractions come from floats, whose rounding must not refute an order
 
     def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
-        x, y, self.is_rational, rounded = read(alpha, beta)
+        x, y, is_rational, rounded = read(alpha, beta)
         vertices = checked(x, y, rounded=rounded)
-        if self.is_rational:
-            self.alpha, self.beta = canonical(*vertices)
+        if is_rational:
+            curve = self.of_checked(*canonical(*vertices), is_rational=True)
         else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
             given = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
-            points = hull([(a, min(b, ONE - a)) for a, b in given])
-            self.alpha, self.beta, self.complements = _in_floats(*zip(*points, strict=True))
-        _settle(self.alpha, self.beta)
+            curve = self.of_wholes(*zip(*hull([(a, min(b, ONE - a)) for a, b in given]), strict=True))
+        vars(self).update(vars(curve))
 
     @classmethod
     def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
@@ -87,8 +90,8 @@ class PiecewiseLinear(TradeOff):
     @classmethod
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
         """Return the curve with these convex vertices, multiples of 2^-1074."""
-        x, y, rests = _in_floats(alpha, beta)
-        return cls.of_checked(x, y, rests, is_rational=False)
+        rests = floats([ONE - a for a in alpha]), floats([ONE - b for b in beta])
+        return cls.of_checked(floats(alpha), floats(beta), rests, is_rational=False)
 
     @classmethod
     def of_checked(
@@ -97,7 +100,8 @@ class PiecewiseLinear(TradeOff):
         """Return a curve with checked vertices and complements ``rests``, which fractions do not need."""
         curve = cls.__new__(cls)
         curve.is_rational, curve.alpha, curve.beta = is_rational, alpha, beta
-        _settle(alpha, beta)
+        for each in (alpha, beta):  # inverses are views of them, and answers are cached
+            each.flags.writeable = False
         if rests is not None:
             curve.complements = rests
         return curve
@@ -244,8 +248,9 @@ class PiecewiseLinear(TradeOff):
         more = maximum(steeper - s, 0.0) * maximum(alpha.take(j) - first, 0.0)
         # Beyond, delta lies between Q(L = inf) and its last value; far below 0 it is 1 but for e^-690.
         low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, value.ends()[0])
+        most = np.where(epsilon >= self.sup_loss, self.mass_at_infinity.upper, 1.0)
         # Where a segment is steeper than all floats, the sum is NaN and bounds nothing.
-        return low, np.fmin(np.maximum((value + more).ends()[1], low), 1.0)
+        return low, np.fmin(np.maximum((value + more).ends()[1], low), most)
 
     @np.errstate(all="ignore")
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
@@ -421,17 +426,6 @@ def _in_balls(fractions: Any) -> FloatBalls:
     return FloatBalls.of(Bounds(*ends))
 
 
-def _settle(*coordinates: Any) -> None:
-    """Make coordinates read-only: inverses are views of them, and answers are cached."""
-    for each in coordinates:
-        each.flags.writeable = False
-
-
-def _in_floats(alpha: Sequence[int], beta: Sequence[int]) -> tuple[Any, Any, tuple[Any, Any]]:
-    """Return multiples of 2^-1074 as floats, and their complements to 1."""
-    return floats(alpha), floats(beta), (floats([ONE - a for a in alpha]), floats([ONE - b for b in beta]))
-
-
 def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
     """Tensor product: all products of atoms, by decreasing ratio; exact in fractions."""
     capped((len(f.alpha) - 1) * (len(g.alpha) - 1) + 1)
@@ -503,7 +497,8 @@ def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
             raise CurveError(f"{name} must be a list of numbers, got {shown(values)}") from error
         if side.ndim != 1:
             raise CurveError(f"{name} must be one list of numbers, got {shown(values)}")
-        _refuse(~((side >= 0) & (side <= 1)), lambda k: f"{name}[{k}] must be in [0, 1], got {side[k]}")  # noqa: B023 - called at once
+        for k in np.flatnonzero(~((side >= 0) & (side <= 1)))[:1]:
+            raise CurveError(f"{name}[{k}] must be in [0, 1], got {side[k]}")
         sides.append(side)
     x, y = sides
     if len(x) != len(y):
@@ -520,28 +515,18 @@ def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
     # The upper end of a vertical start is not a vertex of the curve; elsewhere a fall is not convex.
     repeated = (alpha == 0) & np.append(np.diff(alpha) == 0, False)
     above = (beta - interpolate(alpha, *hull) > slack) & ~repeated
-    for wrong, rule in (
-        (alpha[:1] != 0, "alpha[0] must be 0: give f(0) as the first vertex"),
-        (
-            np.append(np.zeros(len(beta) - 1, bool), beta[-1] != 0),
-            "the last beta must be 0, as f(1) = 0 for all f",
-        ),
-        (np.append(False, np.diff(alpha) < 0), "alpha must increase"),
-        (np.append(False, np.diff(beta) > slack), "beta must decrease"),
-        (beta > 1 - alpha + slack, "f(alpha) must be at most 1 - alpha"),
-    ):
-        _refuse(wrong, lambda k: f"{rule}, got vertex {k}: ({alpha[k]}, {beta[k]})")  # noqa: B023 - called at once
     remedy = "PiecewiseLinear.hull(alpha, beta) is the greatest convex curve below the vertices"
-    where = "lies above the chord of its neighbours"
-    _refuse(above, lambda k: f"not convex at vertex {k}: ({alpha[k]}, {beta[k]}) {where}; {remedy}")
+    for wrong, rule in (
+        (alpha[:1] != 0, "alpha[0] must be 0: give f(0) as the first vertex, got {}"),
+        (np.append(beta[:-1] < 0, beta[-1] != 0), "the last beta must be 0, as f(1) = 0 for all f, got {}"),
+        (np.append(False, np.diff(alpha) < 0), "alpha must increase, got {}"),
+        (np.append(False, np.diff(beta) > slack), "beta must decrease, got {}"),
+        (beta > 1 - alpha + slack, "f(alpha) must be at most 1 - alpha, got {}"),
+        (above, f"not convex at {{}} lies above the chord of its neighbours; {remedy}"),
+    ):
+        for k in np.flatnonzero(wrong)[:1]:
+            raise CurveError(rule.format(f"vertex {k}: ({alpha[k]}, {beta[k]})"))
     return hull
-
-
-def _refuse(wrong: Any, message: Callable[[int], str]) -> None:
-    """Raise at the first place where ``wrong`` holds."""
-    places = np.flatnonzero(wrong)
-    if len(places):
-        raise CurveError(message(int(places[0])))
 
 
 def interpolate(at: Any, x: Any, y: Any) -> Any:

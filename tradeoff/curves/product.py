@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.accounting.options import Cache, Question, cache_for, measure, query_options
-from tradeoff.curves.contract import CHOICES, TradeOff
+from tradeoff.accounting.options import Question, cache_by_options, measure
+from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import PAIR, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log1p, total, whole
-from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw, leaking, to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
 
@@ -25,16 +25,8 @@ if TYPE_CHECKING:
     from tradeoff.accounting.planner import Composition
 
 Factors = dict[TradeOff, int]
-Rule = Callable[[Factors, Factors], Factors | None]
-# Identities across families, in families.closed_forms. A rule takes all factors, and those of them that are
-# new or have a new power; it may decline with None.
-RULES: list[Rule] = []
-
-
-def rule(function: Rule) -> Rule:
-    """Add an identity to the table."""
-    RULES.append(function)
-    return function
+# Laws of curves below and above a factor, None for one that holds on lattices alone, and their power.
+Laws = tuple[PrivacyLossDistribution, PrivacyLossDistribution | None, int]
 
 
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
@@ -127,69 +119,54 @@ class Tensor(TradeOff):
     def assumptions(self) -> tuple[str, ...]:
         return gathered(self.factors)
 
-    @cached_property
-    def _engines_by_options(self) -> Cache[Composition | _ProductBounds]:
-        return cache_for(("product", self), CHOICES)
-
     @property
     def _engines(self) -> Composition | _ProductBounds:
         """Engines for the product under the options of this question."""
+        return cache_by_options(self, "product", self._compose)
 
-        def make() -> Composition | _ProductBounds:
-            bounds = _ProductBounds(self.factors, symmetric=self.symmetric)
-            one = bounds.nested is None and bounds.sides[0] is bounds.sides[1]
-            return bounds.sides[0] if one else bounds
-
-        return self._engines_by_options.of(query_options().choices, make)
+    def _compose(self) -> Composition | _ProductBounds:
+        laws: list[Laws] = []
+        for factor, n in self.factors.items():
+            law = factor.lattice_pld()
+            laws.append(law_pair(factor, n) if law is None else (law, None, n))
+        powers = [(low, n) for low, _, n in laws]
+        if all(low is high for low, high, _ in laws):
+            return _compose(powers, symmetric=self.symmetric)
+        exact = all(high is None or low is high for low, high, _ in laws)
+        nested = _compose(powers, symmetric=self.symmetric, once=True) if exact else None
+        return _ProductBounds(self.factors, laws, nested, symmetric=self.symmetric)
 
     @cached_property
-    def _leak_and_rest(self) -> tuple[Any, TradeOff] | None:
-        """f_{0,delta} and the product of the other factors; None without such a factor."""
+    def _scaled(self) -> _ScaledProduct | None:
+        """Bounds from those of the other factors, where one is f_{0,delta}."""
         leaks = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
         if not leaks:
             return None
-        return tensor(leaks), tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None)
+        rest = tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None)
+        return _ScaledProduct(tensor(leaks), rest)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        if self._leak_and_rest is not None:
-            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so each side takes
-            # the other end of alpha.
-            leak, rest = self._leak_and_rest
-            least, most = clip(alpha / leak.kept, 0.0, 1.0) if leak.kept.upper > 0 else (alpha, alpha)
-            low = certified_beta(rest, most, tol)[0]
-            high = np.where(least < 1, certified_beta(rest, least, tol)[1], 0.0)
-            low, high = clip(leak.kept * Bounds(low, high), 0.0, 1.0)
-            return low, high
+        engines = self._scaled or self._engines
         inside = (alpha > 0) & (alpha < 1)
         if inside.all():
-            return self._engines.answer("beta", alpha, tol)
+            return engines.answer("beta", alpha, tol)
         low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
         low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
         if inside.any():
-            low[inside], high[inside] = self._engines.answer("beta", alpha[inside], tol)
+            low[inside], high[inside] = engines.answer("beta", alpha[inside], tol)
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if self._leak_and_rest is not None:
-            leak, rest = self._leak_and_rest
-            low, high = leak.mass_at_infinity + leak.kept * Bounds(*certified_delta(rest, epsilon, tol))
-            return low, high
-        return self._engines.answer("delta", epsilon, tol)
+        return (self._scaled or self._engines).answer("delta", epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        if self._leak_and_rest is not None:
-            leak, rest = self._leak_and_rest
-            least, most = clip((delta - leak.mass_at_infinity) / leak.kept, 0.0, 1.0)
-            return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
-        return self._engines.answer("epsilon", delta, tol)
+        return (self._scaled or self._engines).answer("epsilon", delta, tol)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
-        return [] if self._leak_and_rest is not None else self._engines.expected(alpha)
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
+        return (self._scaled or self._engines).expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        if self._leak_and_rest is not None:
-            return super().ceiling(epsilon, level)
-        return self._engines.ceiling(epsilon, level)
+        return (self._scaled or self._engines).ceiling(epsilon, level)
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -242,13 +219,12 @@ class Tensor(TradeOff):
             law, _, left = law_pair(factor, n)
             if left == 1:
                 return law
-        if self._leak_and_rest is not None:
-            leak, other = self._leak_and_rest
-            if isinstance(rest := other.loss_distribution(), AtomicLaw):
-                delta = leak.mass_at_infinity.upper
-                # The lesser of delta and 1 - delta has the narrower bounds.
-                log_kept = math.log1p(-delta) if delta < 0.5 else math.log(max(leak.kept.upper, TINY))
-                return leaking(rest, leak.mass_at_plus_infinity, log_kept)
+        if self._scaled is not None and isinstance(rest := self._scaled.rest.loss_distribution(), AtomicLaw):
+            leak = self._scaled.leak
+            delta = leak.mass_at_infinity.upper
+            # The lesser of delta and 1 - delta has the narrower bounds.
+            log_kept = math.log1p(-delta) if delta < 0.5 else math.log(leak.kept.upper or math.ulp(0.0))
+            return leaking(rest, leak.mass_at_plus_infinity, log_kept)
         return super().loss_distribution()
 
     @property
@@ -259,35 +235,65 @@ class Tensor(TradeOff):
         return re.sub(r"^f_\{0,([^{}]*)\} ⊗ f_\{([^{}]*),0\}$", r"f_{\2,\1}", product)
 
 
+class _ScaledProduct:
+    """Bounds on a product with f_{0,delta}, which scales the axes of the ``rest``."""
+
+    def __init__(self, leak: Any, rest: TradeOff) -> None:
+        self.leak, self.rest = leak, rest
+
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
+        return []
+
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        return np.ones(len(epsilon))
+
+    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound (1 - delta) f(alpha/(1 - delta)), delta + (1 - delta) delta_f, or epsilon_f at delta'."""
+        leak, kept = self.leak.mass_at_infinity, self.leak.kept
+        if question == "delta":
+            low, high = leak + kept * Bounds(*certified_delta(self.rest, at, tol))
+            return low, high
+        # The others decrease, so each side takes the other end.
+        if question == "epsilon":
+            least, most = clip((at - leak) / kept, 0.0, 1.0)
+            return certified_epsilon(self.rest, most, tol)[0], certified_epsilon(self.rest, least, tol)[1]
+        least, most = clip(at / kept if kept.upper > 0 else at, 0.0, 1.0)
+        low = certified_beta(self.rest, most, tol)[0]
+        high = np.where(least < 1, certified_beta(self.rest, least, tol)[1], 0.0)
+        low, high = clip(kept * Bounds(low, high), 0.0, 1.0)
+        return low, high
+
+
 class _ProductBounds:
     """Bounds on a product some of whose factors have no exact law.
 
     ``nested``, if there is one, composes laws that hold for lattices alone, of factors that are made of
-    products.
+    products: those that have no second law in ``laws``.
     """
 
-    def __init__(self, factors: Mapping[TradeOff, int], *, symmetric: bool) -> None:
-        self.factors, self.symmetric = factors, symmetric
-
-    @cached_property
-    def nested(self) -> Composition | None:
-        laws = {f: law for f in self.factors if (law := f.lattice_pld()) is not None}
-        rest = [law_pair(f, n) for f, n in self.factors.items() if f not in laws] if laws else []
-        if not laws or any(low is not high for low, high, _ in rest):
-            return None
-        powers = [(law, self.factors[f]) for f, law in laws.items()] + [(low, n) for low, _, n in rest]
-        return _compose(powers, symmetric=self.symmetric, once=True)
+    def __init__(
+        self,
+        factors: Mapping[TradeOff, int],
+        laws: list[Laws],
+        nested: Composition | None,
+        *,
+        symmetric: bool,
+    ) -> None:
+        self.factors, self.laws, self.nested, self.symmetric = factors, laws, nested, symmetric
 
     @cached_property
     def sides(self) -> tuple[Composition, Composition]:
         """Compositions of laws below and above each factor."""
-        pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
+        pairs = [
+            law_pair(factor, n) if high is None else (low, high, left)
+            for (factor, n), (low, high, left) in zip(self.factors.items(), self.laws, strict=True)
+        ]
         below = _compose([(low, n) for low, _, n in pairs], symmetric=self.symmetric)
         if all(low is high for low, high, _ in pairs):
             return below, below
         return below, _compose([(high, n) for _, high, n in pairs], symmetric=self.symmetric)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         return self.sides[0].expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:

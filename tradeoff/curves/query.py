@@ -42,7 +42,7 @@ from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum, rational
 from tradeoff.intervals.roots import bracket_sides
-from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.intervals.rounding import Array
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
@@ -85,38 +85,44 @@ def answer_query(
     tol
         Width the bounds must reach; None: as good as a second or so allows.
     """
-    options = _checked_options(how) if how else query_options()
-    tol = None if tol is None else number("tol", tol, 0, open_low=True)
     name, least, most = _ARGUMENTS[kind]
     if is_symbol(value):
         formula = curve.formula_at(name, value)
         return Bounds(formula, formula)
+    if how:
+        options = _checked_options(how)
+        if options.method is not None and query_options().method is None:  # questions inside inherit it
+            curve = _forced_curve(curve, options.method)
+        with query_context(options):
+            return answer_query(curve, kind, value, tol, {})
+    tol = None if tol is None else number("tol", tol, 0, open_low=True)
     remedy = "epsilon(delta) takes a probability, delta(epsilon) a loss" if kind == "epsilon" else ""
     argument = reals_between(name, value, least, most, remedy)
     curve.require_numbers()
-    if options.method is not None and query_options().method is None:  # questions inside this one inherit it
-        curve = _forced_curve(curve, options.method)
-    elif isinstance(value, Fraction) and (exact := curve.exact_answer(kind, value)) is not None:
-        return Bounds(exact, exact)
     at = argument.ravel()
-    if isinstance(value, Fraction):  # answers fall: the float above gives the lower side
-        at = np.array(tuple(rational(value))[::-1])
-    with query_context(options):
-        if kind == "beta":
-            lower, upper = certified_beta(curve, at, tol)
-        elif kind == "delta":
-            lower, upper = certified_delta(curve, at, tol)
-        else:
-            lower, upper = certified_epsilon(curve, at, tol)
+    if isinstance(value, Fraction):
+        if (exact := curve.exact_answer(kind, value)) is not None:
+            return Bounds(exact, exact)
+        at = np.array(tuple(rational(value))[::-1])  # answers fall: the float above gives the lower side
+    if kind == "beta":
+        lower, upper = certified_beta(curve, at, tol)
+    elif kind == "delta":
+        lower, upper = certified_delta(curve, at, tol)
+    else:
+        lower, upper = certified_epsilon(curve, at, tol)
     if argument.ndim == 0:
         return Bounds(float(lower[0]), float(upper[-1]))
-    sides: list[Any] = [side.reshape(argument.shape) for side in (lower, upper)]
+    return Bounds(*(_labelled(side.reshape(argument.shape), value, kind) for side in (lower, upper)))
+
+
+def _labelled(side: Array, value: Any, kind: Question) -> Any:
+    """Return answers with the labels of a pandas argument, and of another one as they are."""
     pandas = sys.modules.get("pandas")  # labels need it, and it is slow to import
     if pandas is not None and isinstance(value, pandas.Series):
-        sides = [pandas.Series(side, value.index, name=kind) for side in sides]
-    elif pandas is not None and isinstance(value, pandas.DataFrame):
-        sides = [pandas.DataFrame(side, value.index, value.columns) for side in sides]
-    return Bounds(*sides)
+        return pandas.Series(side, value.index, name=kind)
+    if pandas is not None and isinstance(value, pandas.DataFrame):
+        return pandas.DataFrame(side, value.index, value.columns)
+    return side
 
 
 def _checked_options(how: QueryKwargs) -> QueryOptions:
@@ -209,7 +215,7 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refus
         lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
     # Delta is 0 only where no loss is larger; elsewhere it may be below all floats.
     if (nothing := upper == 0).any():
-        upper[nothing & (epsilon < curve.sup_loss)] = TINY
+        upper[nothing & (epsilon < curve.sup_loss)] = np.nextafter(0.0, 1.0)
     if tol is not None and refuse:
         _require_width("delta", epsilon, lower, upper, tol)
     return lower, upper

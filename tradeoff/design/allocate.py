@@ -21,7 +21,7 @@ from scipy.optimize import NoConvergence, anderson
 from scipy.special import logsumexp, ndtri
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MAX_COUNT, count, number
+from tradeoff.curves.parameters import MAX_COUNT, MIN_PROBABILITY, count, number
 from tradeoff.curves.product import tensor
 from tradeoff.design.calibration import Search, read_target
 from tradeoff.design.sensitivities import STEP, Integral, integral
@@ -30,7 +30,7 @@ from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, c
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism, by_number
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.tabulate import both_orders
@@ -210,7 +210,7 @@ class _Problem:
 
     def _above(self, answer: float) -> float:
         """Return the logarithm of an answer over the target."""
-        return math.log(max(answer, TINY)) - math.log(self.target.wanted)
+        return math.log(max(answer, MIN_PROBABILITY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:
         """Return rho of every part at scale 1 where it is Gaussian noise and goes as scale^-2, else NaN."""

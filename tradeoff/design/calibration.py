@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfinv, ndtri
+from scipy.special import erfinv, logit, ndtri
 
+from tradeoff.audits.risks import risks
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.display import Displayed, TextTable, exactly
@@ -101,8 +102,9 @@ def calibrate(
     target
         ``{"epsilon", "delta"}`` (a loss in nats, a probability), ``{"mu", "failure"}`` (failure: 0 if left
         out), ``{"beta", "alpha"}`` (at least that type II error), ``{"advantage"}`` (of the best attack: the
-        total variation distance), ``{"bayes_risk", "prior"}`` (at least that risk), or ``{"curve"}`` (at
-        least that curve).
+        total variation distance), ``{"bayes_risk", "prior"}`` (at least that risk), ``{"curve"}`` (at
+        least that curve), or at most that ``{"tpr", "fpr"}``, ``{"success", "baseline"}``, ``{"precision",
+        "recall", "prior"}`` or ``{"posterior", "outcome", "prior"}`` of ``risks``.
     between
         Two positive numbers (integers from 0 if ``integer``) of which one meets the target; default: searched
         between :math:`10^{-12}` and :math:`10^{12}`.
@@ -516,6 +518,29 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     )
 
 
+def _success(name: str, success: Any, blind: str, baseline: Any) -> Target:
+    p = number(blind, baseline, 0, 1, open_low=True, open_high=True)
+    s = number(name, success, p, 1)
+    question = f"{name} at {blind} = {exactly(p)}"
+    return Target(question, s, lambda f, tol: 1 - f.bounds(p, tol=tol), lambda x: ndtri(x) - ndtri(p))
+
+
+def _risk(
+    name: str, value: Any, prior: Any, size: Callable[[float, float, float], float], **at: Any
+) -> Target:
+    """Return a target for the row of ``risks`` at one recall or outcome; ``size`` grows with the loss."""
+    ((where, given),) = at.items()
+    p, x = (number(n, v, 0, 1, open_low=True, open_high=True) for n, v in (("prior", prior), (where, given)))
+    wanted = number(name, value, p, 1, open_high=True)
+
+    def answer(f: TradeOff, _: float | None) -> Bounds[float]:
+        rows = risks(f, prior=p, **(dict.fromkeys(("fpr", "baseline", "recall", "outcome"), ()) | {where: x}))
+        return Bounds(*rows.rows[1][2:])  # the first is the advantage
+
+    question = f"{name} at {where} = {exactly(x)}, prior = {exactly(p)}"
+    return Target(question, wanted, answer, lambda v: size(v, x, p), takes_width=False)
+
+
 KINDS: dict[tuple[str, ...], Callable[..., Target]] = {
     ("epsilon", "delta"): _epsilon,
     ("mu",): _mu,
@@ -524,4 +549,16 @@ KINDS: dict[tuple[str, ...], Callable[..., Target]] = {
     ("advantage",): lambda advantage: _distance(number("advantage", advantage, 0, 1), "advantage"),
     ("curve",): _curve,
     ("bayes_risk", "prior"): _bayes_risk,
+    ("tpr", "fpr"): lambda tpr, fpr: _success("tpr", tpr, "fpr", fpr),
+    ("success", "baseline"): lambda success, baseline: _success("success", success, "baseline", baseline),
+    ("precision", "recall", "prior"): lambda precision, recall, prior: _risk(
+        "precision",
+        precision,
+        prior,
+        lambda v, r, p: ndtri(r) - ndtri(p * r * (1 - v) / ((1 - p) * v)),
+        recall=recall,
+    ),
+    ("posterior", "outcome", "prior"): lambda posterior, outcome, prior: _risk(
+        "posterior", posterior, prior, lambda v, _, p: logit(v) - logit(p), outcome=outcome
+    ),
 }

@@ -29,7 +29,7 @@ from tradeoff.curves.parameters import number
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, PrecisionError, SizeError, SymbolError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import TINY, Array, Complex
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.pld.law import PrivacyLossDistribution, Transform, log_finite_mass
 from tradeoff.sweeps import Table
@@ -297,7 +297,7 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
     """Yield the slopes as differences of certified answers."""
     here = _answer(order, name, value)
     # The square of the share is an error, and so is the width of the answers over it.
-    share = min(max((here.width / (abs(here.upper) + TINY)) ** (1 / 3), 1e-4), 1e-2)
+    share = min(max((here.width / (abs(here.upper) or 1.0)) ** (1 / 3), 1e-4), 1e-2)
 
     def difference(below: TradeOff, above: TradeOff) -> float:
         low, high = _answer(below, name, value), _answer(above, name, value)
@@ -330,7 +330,7 @@ def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
         return result
     closer = 1e-7 * (min(abs(result.upper), 1.0) if name == "delta" else 1.0)
     try:
-        return query(value, tol=max(closer, TINY))
+        return query(value, tol=closer or 1e-7)
     except PrecisionError:
         return result
 

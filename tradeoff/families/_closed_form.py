@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, ParamSpec
 
 import numpy as np
 
-from tradeoff.balls import PRECISION, Balls, in_floats, precision, to_balls, to_bounds, to_floats
+from tradeoff.balls import PRECISION, Balls, precision, to_balls, to_bounds, to_floats
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import symbols_of, written
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -22,15 +22,27 @@ P = ParamSpec("P")
 MANY = 256  # points from which on formulas are evaluated in floats, with their rounding, where they can be
 
 
-class ClosedForm(TradeOff):
-    """Family with formulas for f and its profile, in arrays of balls (``tradeoff.balls``).
+class Formulas(NamedTuple):
+    """Closed forms of a family, each in an argument and the exact parameters (``ClosedForm.theta_ball``).
 
-    A subclass gives ``beta_balls`` and ``profile``, and ``loss`` where the profile has an inverse in closed
-    form; where some losses are infinite ``infinite_mass``, and where all finite losses are bounded
-    ``largest_loss``.
+    ``beta`` is f(alpha), 0 <= alpha <= 1, ``profile`` delta(x) for finite losses x of either sign, and
+    ``loss`` its inverse for probabilities in (Q(L = inf), 1), None where it is not known. ``largest_loss``
+    is the supremum of the finite losses, None where they are unbounded, and ``infinite_mass`` Q(L = inf).
     """
 
+    beta: Callable[[Balls, Any], Balls]
+    profile: Callable[[Balls, Any], Balls]
+    loss: Callable[[Balls, Any], Balls] | None = None
+    largest_loss: Callable[[Any], Balls] | None = lambda theta: theta
+    infinite_mass: Callable[[Any], Balls] | None = None  # 0
+
+
+class ClosedForm(TradeOff):
+    """Family with formulas for f and its profile, in arrays of balls (``tradeoff.balls``)."""
+
     symmetric = True
+
+    formulas: Formulas
 
     parameter: ClassVar[str] = ""
     """Name of the parameter that may be a symbol; none in most."""
@@ -39,38 +51,26 @@ class ClosedForm(TradeOff):
     """Notation, with a place for the parameter."""
 
     elementary: ClassVar[bool] = False
-    """Whether formulas are of those functions alone that ``balls.in_floats`` evaluates."""
+    """Whether formulas are of arithmetic and functions of ``intervals.float_balls`` alone."""
 
-    def beta_balls(self, alpha: Balls) -> Balls:
-        """Return f(alpha), 0 <= alpha <= 1."""
-        raise NotImplementedError
-
-    def profile(self, x: Balls) -> Balls:
-        """Return delta(x) for finite losses x of either sign."""
-        raise NotImplementedError
-
-    def loss(self, delta: Balls) -> Balls:
-        """Return the epsilon with delta(epsilon) = delta, for probabilities in (Q(L = inf), 1)."""
-        raise NotImplementedError
-
-    def infinite_mass(self) -> Balls | None:
-        """Return Q(L = inf) = 1 - f(0); None where it is 0."""
-        return None
-
-    def largest_loss(self) -> Balls | None:
-        """Return the supremum of the finite losses; None where they are unbounded."""
-        return None
+    @abstractmethod
+    def theta_ball(self) -> Any:
+        """Return the exact parameters of the formulas."""
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return enclose(self.beta_balls, alpha, 0.0, 1.0, floats=self.elementary)
+        return self._enclose(self.formulas.beta, alpha, 0.0, 1.0)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return enclose(self.profile, epsilon, 0.0, 1.0, floats=self.elementary)
+        return self._enclose(self.formulas.profile, epsilon, 0.0, 1.0)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        if type(self).loss is ClosedForm.loss:
+        if self.formulas.loss is None:
             return super().epsilon_bounds(delta, tol)
-        return enclose(self.loss, delta, -np.inf, np.inf, floats=self.elementary)
+        return self._enclose(self.formulas.loss, delta, -np.inf, np.inf)
+
+    def _enclose(self, formula: Callable[[Balls, Any], Balls], at: Array, least: float, most: float) -> Pair:
+        # Parameters have as many bits as their formula.
+        return enclose(lambda x: formula(x, self.theta_ball()), at, least, most, floats=self.elementary)
 
     @property
     def free_symbols(self) -> frozenset[Any]:
@@ -83,53 +83,16 @@ class ClosedForm(TradeOff):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
-        if (mass := self.infinite_mass()) is None:
+        if (mass := self.formulas.infinite_mass) is None:
             return Bounds(0.0, 0.0)
-        low, high = to_bounds(mass)
+        low, high = to_bounds(mass(self.theta_ball()))
         return Bounds(max(low, 0.0), min(high, 1.0))
 
     @property
     def loss_bounds(self) -> Bounds[float]:
         self.require_numbers()
-        largest = self.largest_loss()
-        return Bounds(np.inf, np.inf) if largest is None else to_bounds(largest)
-
-
-class Formulas(NamedTuple):
-    """Closed forms of X against X + theta in an argument and theta > 0, X of scale 1.
-
-    ``loss`` is the inverse of ``profile`` where it is known; ``is_bounded``: theta is the largest loss.
-    """
-
-    beta: Callable[[Balls, Balls], Balls]
-    profile: Callable[[Balls, Balls], Balls]
-    loss: Callable[[Balls, Balls], Balls] | None = None
-    is_bounded: bool = True
-
-
-class ShiftFamily(ClosedForm):
-    """Family of shifts by theta, with formulas in theta alone."""
-
-    formulas: Formulas
-
-    @abstractmethod
-    def theta_ball(self) -> Balls:
-        """Return the exact theta."""
-
-    def beta_balls(self, alpha: Balls) -> Balls:
-        return self.formulas.beta(alpha, self.theta_ball())
-
-    def profile(self, x: Balls) -> Balls:
-        return self.formulas.profile(x, self.theta_ball())
-
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        if (loss := self.formulas.loss) is None:
-            return super().epsilon_bounds(delta, tol)
-        floats = self.elementary
-        return enclose(lambda level: loss(level, self.theta_ball()), delta, -np.inf, np.inf, floats=floats)
-
-    def largest_loss(self) -> Balls | None:
-        return self.theta_ball() if self.formulas.is_bounded else None
+        largest = self.formulas.largest_loss
+        return Bounds(np.inf, np.inf) if largest is None else to_bounds(largest(self.theta_ball()))
 
 
 def enclose(
@@ -142,7 +105,7 @@ def enclose(
     lower, upper = np.full(len(at), least), np.full(len(at), most)
     wide, bits = np.arange(len(at)), PRECISION
     if floats and len(at) > MANY:
-        with in_floats(), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             low, high = formula(FloatBalls.of(at)).ends()
         lower, upper = np.fmax(low, least), np.fmin(high, most)
         wide = np.flatnonzero(~(upper - lower <= 1e-13 * np.minimum(np.abs(lower), np.abs(upper))))

@@ -37,7 +37,7 @@ from tradeoff.curves.parameters import (
     sympy,
 )
 from tradeoff.errors import SizeError
-from tradeoff.families._closed_form import ClosedForm
+from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
 
@@ -57,17 +57,11 @@ class Identity(ClosedForm):
     """
 
     elementary = True
+    formulas = Formulas(
+        lambda alpha, _: 1 - alpha, lambda x, _: maximum(-expm1(x), 0), lambda delta, _: log1p(-delta)
+    )
 
-    def beta_balls(self, alpha: Balls) -> Balls:
-        return 1 - alpha
-
-    def profile(self, x: Balls) -> Balls:
-        return maximum(-expm1(x), 0)
-
-    def loss(self, delta: Balls) -> Balls:
-        return log1p(-delta)
-
-    def largest_loss(self) -> Balls:
+    def theta_ball(self) -> Balls:
         return to_balls(0.0)
 
     def loss_distribution(self) -> AtomicLaw:
@@ -147,32 +141,27 @@ class TotalVariation(ClosedForm):
     def reveals_all(self) -> bool:
         return self.delta_0 == 1 and self.product_weight is None
 
-    def infinite_mass(self) -> Balls:
-        return to_balls(self.delta_0) if self.product_weight is None else -expm1(-widened(self.weight))
-
-    def finite_mass(self) -> Balls:
-        """Return 1 - delta."""
-        return 1 - to_balls(self.delta_0) if self.product_weight is None else exp(-widened(self.weight))
-
     elementary = True
+    formulas = Formulas(  # of delta and 1 - delta
+        lambda alpha, masses: maximum(masses[1] - alpha, 0),
+        lambda x, masses: masses[0] - masses[1] * expm1(minimum(x, 0)),
+        lambda delta, masses: log((1 - delta) / masses[1]),
+        infinite_mass=lambda masses: masses[0],
+    )
 
-    def beta_balls(self, alpha: Balls) -> Balls:
-        return maximum(self.finite_mass() - alpha, 0)
-
-    def profile(self, x: Balls) -> Balls:
-        return self.infinite_mass() - self.finite_mass() * expm1(minimum(x, 0))
-
-    def loss(self, delta: Balls) -> Balls:
-        return log((1 - delta) / self.finite_mass())
+    def theta_ball(self) -> tuple[Balls, Balls]:
+        if self.product_weight is None:
+            return to_balls(self.delta_0), 1 - to_balls(self.delta_0)
+        return -expm1(-widened(self.weight)), exp(-widened(self.weight))
 
     @property
-    def leak(self) -> float:
-        return float(self.delta_0)
+    def leak(self) -> float | None:
+        return float(self.delta_0) or None  # f_{0,0} is Id: no factor is left to scale
 
     @property
     def kept(self) -> Bounds:
         """Bounds on 1 - delta."""
-        return to_bounds(self.finite_mass())
+        return to_bounds(self.theta_ball()[1])
 
     @property
     def loss_bounds(self) -> Bounds[float]:
@@ -189,7 +178,7 @@ class TotalVariation(ClosedForm):
         k = count("k", k)
         if k < 2:
             return self if k else Identity()
-        lost = self.infinite_mass() * k
+        lost = self.theta_ball()[0] * k
         curve = self.from_weight(rounded_fraction(-log1p(-lost))) if lost < 1 else TotalVariation(1.0)
         return limited(curve, BOUND)
 
@@ -223,26 +212,14 @@ class PureDP(ClosedForm):
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
 
     elementary = True
+    formulas = Formulas(
+        lambda alpha, e: maximum(1 - exp(e) * alpha, (1 - alpha) / exp(e)),
+        # (e^eps - e^x)/(1 + e^eps) for |x| <= eps, from the corner at alpha = 1/(1 + e^eps)
+        lambda x, e: maximum(maximum(-expm1(x - e) / (1 + exp(-e)), -expm1(x)), 0),
+        lambda delta, e: log(maximum(1 - delta, (1 - delta) * exp(e) - delta)),
+    )
 
-    def beta_balls(self, alpha: Balls) -> Balls:
-        top = exp(to_balls(self.epsilon_0))
-        return maximum(1 - top * alpha, (1 - alpha) / top)
-
-    def profile(self, x: Balls) -> Balls:
-        r"""Return delta(x) for finite losses of either sign.
-
-        For :math:`\lvert x \rvert \le \varepsilon` it is :math:`(e^\varepsilon - e^x)/(1 + e^\varepsilon)`,
-        from the corner at :math:`\alpha = 1/(1 + e^\varepsilon)`.
-        """
-        e = to_balls(self.epsilon_0)
-        corner = -expm1(x - e) / (1 + exp(-e))
-        return maximum(maximum(corner, -expm1(x)), 0)
-
-    def loss(self, delta: Balls) -> Balls:
-        top = exp(to_balls(self.epsilon_0))
-        return log(maximum(1 - delta, (1 - delta) * top - delta))
-
-    def largest_loss(self) -> Balls:
+    def theta_ball(self) -> Balls:
         return to_balls(self.epsilon_0)
 
     def loss_distribution(self) -> AtomicLaw:

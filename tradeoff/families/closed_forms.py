@@ -1,4 +1,4 @@
-"""The table of identities of the tensor product; each rule takes factors to simpler factors, or declines."""
+"""Identities of the tensor product: each takes factors, and which of them are new, to simpler factors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, exact_product
-from tradeoff.curves.product import RULES, Factors, rule
+from tradeoff.curves.product import Factors
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -22,23 +22,19 @@ _UNITS = (
 )
 
 
-@rule
-def unit(factors: Factors, new: Factors) -> Factors | None:
+def unit(factors: Factors, new: Factors) -> Factors:
     """Drop units: f (x) Id = f."""
     units = [f for f in new if f in _UNITS]
-    return _without(units, factors) if units else None
+    return _without(units, factors) if units else factors
 
 
-@rule
-def absorbing(factors: Factors, new: Factors) -> Factors | None:
+def absorbing(factors: Factors, new: Factors) -> Factors:
     """Absorb all factors into the zero curve: f (x) 0 = 0."""
-    del factors
     lost = any(not f.free_symbols and f.mass_at_infinity.lower == 1 for f in new)
-    return {TotalVariation(1): 1} if lost else None
+    return {TotalVariation(1): 1} if lost else factors
 
 
-@rule
-def semigroups(factors: Factors, new: Factors) -> Factors | None:
+def semigroups(factors: Factors, new: Factors) -> Factors:
     """Families closed under the product: each multiplies its own, exactly, so that no order matters."""
     result = factors
     for family in dict.fromkeys(type(f) for f in new):
@@ -49,7 +45,7 @@ def semigroups(factors: Factors, new: Factors) -> Factors | None:
         if curve is not None:
             result = _without([f for f, _ in members], result)
             result[curve] = result.get(curve, 0) + 1
-            result = unit(result, {curve: 1}) or result
+            result = unit(result, {curve: 1})
     return result
 
 
@@ -58,29 +54,20 @@ def _without(gone: Iterable[TradeOff], factors: Factors) -> Factors:
     return {f: n for f, n in factors.items() if f not in left}
 
 
-@rule
-def fractions(factors: Factors, new: Factors) -> Factors | None:
+def fractions(factors: Factors, new: Factors) -> Factors:
     """Curves in fractions multiply exactly, up to half a second of work; in floats the order would matter."""
     if not any(isinstance(f, PiecewiseLinear) for f in new):
-        return None
+        return factors
     exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.is_rational]
     if sum(n for _, n in exact) < 2:
-        return None
+        return factors
     # Most products of short fractions in a power, half a second; larger powers stay symbolic.
     result = exact_product(exact, 2e4)
-    return None if result is None else {**_without([f for f, _ in exact], factors), result: 1}
-
-
-@rule
-def empty(factors: Factors, new: Factors) -> Factors | None:
-    """Take the empty product to the identity."""
-    del new
-    return None if factors else {Identity(): 1}
+    return factors if result is None else {**_without([f for f, _ in exact], factors), result: 1}
 
 
 def simplified(factors: Factors, new: Factors) -> Factors:
     """Apply every identity in turn; all but the ``new`` factors are in normal form already."""
-    for identity in RULES:
-        simpler = identity(factors, new)
-        factors = factors if simpler is None else simpler
-    return factors
+    for identity in (unit, absorbing, semigroups, fractions):
+        factors = identity(factors, new)
+    return factors or {Identity(): 1}

@@ -160,11 +160,7 @@ def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Arra
 
     def log_density(x: Array) -> Array:
         with np.errstate(all="ignore"):
-            result = density(x)
-        try:
-            value = np.asarray(result, dtype=float)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DomainError(f"{name} must return real numbers, got {shown(result)}") from error
+            value = reals(f"{name}(x)", density(x))
         if value.shape != x.shape:
             raise DomainError(
                 f"{name} must return one value for each of {x.size} points, got {shown(value)}; "
@@ -222,34 +218,43 @@ class ScipyLaw:
         self.support = low, high
 
     @cached_property
-    def bins(self) -> tuple[list[float], list[float], bool] | None:
-        """Edges and heights of a histogram, and whether these are densities; None of another law."""
+    def steps(self) -> tuple[list[Fraction], list[Fraction]]:
+        """Edges, and the masses between them, which add to 1; empty lists unless the density is steps."""
         import scipy.stats
 
-        if not isinstance(self.origin, scipy.stats.rv_histogram):
-            return None
-        heights, edges = (np.asarray(each).tolist() for each in vars(self.origin)["_histogram"])
-        rising = np.isfinite(edges).all() and all(low < high for low, high in pairwise(edges))
-        if not (rising and all(0 <= height < np.inf for height in heights) and any(heights)):
-            raise DomainError(
-                f"{self} must have increasing edges, and counts of at least 0, not all of them 0, "
-                f"got {shown(vars(self.origin)['_histogram'])}"
-            )
-        density, widths = vars(self.origin)["_density"], np.diff(edges)
-        return edges, heights, not np.allclose(widths, widths[0]) if density is None else bool(density)
+        edges, heights, is_density = [0.0, 1.0], [1.0], False
+        if isinstance(self.origin, scipy.stats.rv_histogram):
+            heights, edges = (np.asarray(each).tolist() for each in vars(self.origin)["_histogram"])
+            rising = np.isfinite(edges).all() and all(low < high for low, high in pairwise(edges))
+            if not (rising and all(0 <= height < np.inf for height in heights) and any(heights)):
+                raise DomainError(
+                    f"{self} must have increasing edges, and counts of at least 0, not all of them 0, "
+                    f"got {shown(vars(self.origin)['_histogram'])}"
+                )
+            density, widths = vars(self.origin)["_density"], np.diff(edges)
+            is_density = not np.allclose(widths, widths[0]) if density is None else bool(density)
+        elif self.name != "uniform":
+            return [], []
+        loc, scale = Fraction(self.values["loc"]), Fraction(self.values["scale"])
+        places = [loc + scale * Fraction(edge) for edge in edges]
+        sizes = (high - low if is_density else 1 for low, high in pairwise(places))
+        masses = [Fraction(height) * size for height, size in zip(heights, sizes, strict=True)]
+        total = sum(masses)
+        return places, [mass / total for mass in masses]
 
     @cached_property
     def density(self) -> Density:
         """The law as a density that is integrated."""
         loc, scale = self.values["loc"], self.values["scale"]
-        cuts = [loc + scale * edge for edge in self.bins[0]] if self.bins else []
+        cuts = [*map(float, self.steps[0])]
         centres = [(loc, scale), *((end, scale) for end in self.support if np.isfinite(end))]
         with np.errstate(all="ignore"):
             low, middle, high = map(float, self.distribution.ppf([0.25, 0.5, 0.75]))
         if np.isfinite([low, middle, high]).all():
             centres.append((middle, high - low))
-        plain = self.bins[0] if self.bins else self.origin(**{**self.values, **_PLAIN}).support()
+        plain = self.origin(**{**self.values, **_PLAIN}).support()
         exact = {Fraction(loc) + Fraction(scale) * Fraction(float(x)) for x in plain if np.isfinite(x)}
+        exact.update(self.steps[0])
         rounded = [end for end in (*self.support, *cuts) if np.isfinite(end) and Fraction(end) not in exact]
         # Some logarithms are taken of a density that underflows, and are -inf too early.
         probes = loc + scale * np.append(-PROBES, PROBES)
@@ -272,7 +277,7 @@ class ScipyLaw:
     @property
     def key(self) -> tuple[object, ...]:
         """Name, arguments, and the bins of a histogram."""
-        return self.name, self.arguments, str(self.bins)
+        return self.name, self.arguments, str(self.steps)
 
     def at(self, loc: float) -> ScipyLaw:
         """Return the law at another location."""
@@ -338,17 +343,9 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
             "give its densities to from_densities"
         )
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
-    values: dict[str, Any] = {
-        **_PLAIN,
-        **dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False)),
-    }
-    values.update(distribution.kwds)
-    try:
-        result = {name: float(value) for name, value in values.items()}
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DomainError(
-            f"parameters of {generator.name} must be single numbers, got {shown(values)}"
-        ) from error
+    given = dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False))
+    values: dict[str, Any] = {**_PLAIN, **given, **distribution.kwds}
+    result = {name: number(f"{name} of {generator.name}", value) for name, value in values.items()}
     number(f"loc of {generator.name}", result["loc"], open_low=True, open_high=True)
     number(f"scale of {generator.name}", result["scale"], 0, open_low=True, open_high=True)
     return str(generator.name if is_known else "rv_histogram"), tuple(sorted(result.items()))

@@ -16,13 +16,13 @@ from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, number, re
 from tradeoff.curves.product import CurveFromPLD, Tensor
 from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import PureDP
-from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import whole
-from tradeoff.intervals.rounding import Array, around
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.allocated_laws import Groups, allocated_laws, grouped_law
 from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, discrete_gaussian_law, too_many
-from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.shuffled import Randomizer, shuffled_law, shuffled_pair_law
 from tradeoff.pld.transformed import ReversedPLD
 
@@ -161,7 +161,7 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return make_bounds(*around(self.loss_distribution().mass_at_plus_infinity, 4))  # two roundings
+        return bound_mass(self.loss_distribution().mass_at_plus_infinity)
 
     def loss_distribution(self) -> AtomicLaw:
         from tradeoff.pld.discrete import binomial_noise_law
@@ -319,9 +319,9 @@ class AllocatedCurve(_OneOfSteps):
             low[rest], high[rest] = super().epsilon_bounds(delta[rest], tol)
         return low, high
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         spread = math.sqrt(math.log1p(math.expm1(min(self.mu**2, 700.0)) / self.steps))  # of a lognormal Y
-        return [(-spread * spread / 2 - spread * float(ndtri(alpha)), spread)]
+        return [(-spread * spread / 2 - spread * ndtri(alpha), spread)]
 
     def both_laws(self) -> tuple[AtomicLaw, AtomicLaw]:
         return allocated_laws(self.mu, self.steps)

@@ -62,7 +62,16 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     True
     """
     labels, first, second = _align(p, q)
-    outcomes = _merge_ratios(_to_integers("p", labels, first), _to_integers("q", labels, second))
+    counts = _to_integers("p", labels, first), _to_integers("q", labels, second)
+    pairs = [pair for pair in zip(*counts, strict=True) if any(pair)]
+    pairs.sort(key=lambda pair: pair[0] / sum(pair))  # in floats, so that the exact sort is short
+    outcomes: list[tuple[int, int]] = []
+    for a, b in sorted(
+        pairs, key=cmp_to_key(_compare_ratios)
+    ):  # decreasing q/p; those of one ratio are merged
+        is_equal = bool(outcomes) and _compare_ratios(outcomes[-1], (a, b)) == 0
+        c, d = outcomes.pop() if is_equal else (0, 0)
+        outcomes.append((a + c, b + d))
     capped(len(outcomes))
     total_p, total_q = (sum(side) for side in zip(*outcomes, strict=True))
     finite = [(a, b) for a, b in outcomes if a and b]
@@ -122,18 +131,6 @@ def _to_integers(name: str, labels: list[Any], masses: list[Any]) -> list[int]:
             "divide them by their sum if that is meant"
         )
     return result
-
-
-def _merge_ratios(p: list[int], q: list[int]) -> list[tuple[int, int]]:
-    """Sort outcomes by decreasing q/p, exactly, and merge those of one ratio."""
-    pairs = [(a, b) for a, b in zip(p, q, strict=True) if a or b]
-    pairs.sort(key=lambda pair: pair[0] / (pair[0] + pair[1]))  # in floats, so that the exact sort is short
-    merged: list[tuple[int, int]] = []
-    for a, b in sorted(pairs, key=cmp_to_key(_compare_ratios)):
-        is_equal = bool(merged) and _compare_ratios(merged[-1], (a, b)) == 0
-        c, d = merged.pop() if is_equal else (0, 0)
-        merged.append((a + c, b + d))
-    return merged
 
 
 def _compare_ratios(one: tuple[int, int], two: tuple[int, int]) -> int:

@@ -26,13 +26,13 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy
-from tradeoff.families._closed_form import MANY, Formulas, ShiftFamily, suggest_mechanism
+from tradeoff.families._closed_form import MANY, ClosedForm, Formulas, suggest_mechanism
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.rounding import Array
-from tradeoff.intervals.special import hockey_stick, shifted_tail
 from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.special import hockey_stick, shifted_tail
 
 
 def gaussian_beta(alpha: Balls, mu: Balls) -> Balls:
@@ -56,7 +56,7 @@ def _profile_in_floats(x: Array, mu: float) -> Pair:
 
 
 @dataclass(frozen=True, repr=False)
-class Gaussian(ShiftFamily):
+class Gaussian(ClosedForm):
     r"""Curve of a test of N(0, 1) against N(mu, 1), as of Gaussian noise.
 
     Parameters
@@ -121,7 +121,7 @@ class Gaussian(ShiftFamily):
             object.__setattr__(curve, "square", square)
         return curve
 
-    formulas = Formulas(gaussian_beta, gaussian_profile, is_bounded=False)
+    formulas = Formulas(gaussian_beta, gaussian_profile, largest_loss=None)
 
     def theta_ball(self) -> Balls:
         return to_balls(self.mu) if self.square is None else sqrt(to_balls(self.square))
@@ -153,12 +153,14 @@ class Gaussian(ShiftFamily):
         for _ in range(3):  # each step doubles the digits
             at = to_balls(x[moving])
             slope = exp(at) * normal_sf(at / mu + mu / 2)
-            step = middle((self.profile(at) - to_balls(delta[moving])) / slope).astype(float)
+            step = middle((gaussian_profile(at, self.theta_ball()) - to_balls(delta[moving])) / slope).astype(
+                float
+            )
             x[moving] += step
             moving[moving] = np.abs(step) > 1e-9 * mu
         root = np.where(np.isfinite(x), x, 0.0)  # nearly all digits, which bounds nothing
         points = np.stack([np.nextafter(root, -np.inf), root, np.nextafter(root, np.inf)])
-        excess = self.profile(to_balls(points)) - to_balls(delta)
+        excess = gaussian_profile(to_balls(points), self.theta_ball()) - to_balls(delta)
         lower = np.max(np.where(excess >= 0, points, -np.inf), axis=0)
         upper = np.min(np.where(excess <= 0, points, np.inf), axis=0)
         rest = np.isinf(upper - lower)
@@ -200,8 +202,10 @@ class Gaussian(ShiftFamily):
                 x = x + np.where(negative, (rest - value) * np.exp(value - second), up)
         return np.where(np.isfinite(x), x, 0.0)
 
-    def infinite_mass(self) -> Balls | None:
-        return to_balls(1.0) if np.isinf(self.mu) else None
+    @property
+    def mass_at_infinity(self) -> Bounds[float]:
+        self.require_numbers()
+        return Bounds(1.0, 1.0) if np.isinf(self.mu) else Bounds(0.0, 0.0)
 
     @property
     def loss_bounds(self) -> Bounds[float]:

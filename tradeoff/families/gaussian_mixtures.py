@@ -19,8 +19,9 @@ from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
+from tradeoff.pld.law import FULL
 from tradeoff.pld.normal_mixtures import MixturePair
 
 Weights = Mapping[Any, Number]
@@ -86,28 +87,24 @@ class GaussianMixtures(CurveFromPLD):
         return GaussianMixtures, (self.null, self.alternative, self.sigma)
 
     @cached_property
-    def _pair(self) -> MixturePair:
-        return MixturePair.of(self.null, self.alternative, self.sigma)
-
-    @cached_property
     def _law(self) -> MixtureLaw:
-        return MixtureLaw(self._pair)
+        return MixtureLaw(MixturePair.of(self.null, self.alternative, self.sigma))
 
     def loss_distribution(self) -> MixtureLaw:
         return self._law
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return self._law.beta(alpha) if self._pair.monotone else beta_from_delta(self, alpha, tol)
+        return self._law.beta(alpha) if self._law.pair.monotone else beta_from_delta(self, alpha, tol)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = self._law.tail(epsilon)
         return low, np.where(epsilon >= self.sup_loss, 0.0, high)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        if not self._pair.monotone:
+        if not self._law.pair.monotone:
             return TradeOff.epsilon_bounds(self, delta, tol)
         low, high = self._law.epsilon(delta)
-        far = np.isinf(high) & (delta > 0)  # thresholds at which densities underflow
+        far = (high > FULL) & (delta > 0)  # thresholds at which densities underflow
         if far.any():
             low[far], high[far] = super().epsilon_bounds(delta[far], tol)
         return low, high
@@ -120,8 +117,8 @@ class GaussianMixtures(CurveFromPLD):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        top = self._pair.limits[1]  # rounded up by less than 64 units of it, and 8 of a nat
-        return Bounds(top if math.isinf(top) or top == 0 else top - UNIT * (64 * abs(top) + 8), top)
+        first, *_, last = self._law.pair.log_ratios
+        return Bounds(max(first.lower, last.lower), self._law.pair.limits[1])
 
     def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the pair exchanged."""

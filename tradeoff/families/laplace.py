@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 from tradeoff.balls import (
@@ -34,7 +35,7 @@ from tradeoff.curves.parameters import (
     number,
     real,
 )
-from tradeoff.families._closed_form import ClosedForm, Formulas, ShiftFamily, suggest_mechanism
+from tradeoff.families._closed_form import ClosedForm, Formulas, suggest_mechanism
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import gaussian_beta, gaussian_profile
 from tradeoff.intervals.bounds import Bounds
@@ -60,7 +61,7 @@ def laplace_loss(delta: Balls, shift: Balls) -> Balls:
 
 
 @dataclass(frozen=True, repr=False)
-class Laplace(ShiftFamily):
+class Laplace(ClosedForm):
     r"""Curve of a test of Lap(0, 1) against Lap(epsilon, 1): Laplace noise, epsilon = sensitivity/scale.
 
     :math:`f(\alpha)` is :math:`1 - e^\varepsilon \alpha` below :math:`e^{-\varepsilon}/2`,
@@ -106,7 +107,6 @@ class Laplace(ShiftFamily):
         return Fraction(self.epsilon_0) if self.shift is None else self.shift
 
     elementary = True
-
     formulas = Formulas(laplace_beta, laplace_profile, laplace_loss)
 
     def theta_ball(self) -> Balls:
@@ -155,7 +155,7 @@ def logistic_loss(delta: Balls, shift: Balls) -> Balls:
 
 
 @dataclass(frozen=True, repr=False)
-class BoundedRange(ShiftFamily):
+class BoundedRange(ClosedForm):
     """Curve (1 - alpha)/(1 + (e^eps - 1) alpha), that of the logistic law and its shift by eps > 0, in nats.
 
     Losses in [t - eps, t], 0 <= t <= eps, leave at least the generalised randomised response f_t with the
@@ -177,7 +177,6 @@ class BoundedRange(ShiftFamily):
         object.__setattr__(self, "epsilon_0", number("epsilon", epsilon, 0, MAX_LOSS, open_low=True))
 
     elementary = True
-
     formulas = Formulas(logistic_beta, logistic_profile, logistic_loss)
 
     def theta_ball(self) -> Balls:
@@ -211,41 +210,38 @@ class Truncated(ClosedForm):
         for name, most in (("scale", MAX_SCALE), ("cut", MAX_SCALE), ("shift", 2 * self.cut)):
             object.__setattr__(self, name, number(name, getattr(self, name), MIN_SCALE, most))
 
-    def _tail(self, x: Balls) -> Balls:
-        """Return the probability, without truncation, of more than x."""
-        z = x / self.scale
-        return normal_sf(z) if self.normal else choose(z, 1 - exp(z) / 2, exp(-z) / 2)
+    formulas = Formulas(
+        lambda alpha, t: minimum(
+            maximum(t.beta(t.left * alpha + t.cut_off, t.ratio) - t.cut_off, 0) / t.left, 1 - alpha
+        ),
+        lambda x, t: choose(
+            x + t.end,
+            exp(x) * t.lost - expm1(x),
+            choose(x - t.end, (t.profile(x, t.ratio) + t.cut_off * expm1(x)) / t.left, t.lost + 0 * x),
+        ),
+        largest_loss=lambda t: t.end,
+        infinite_mass=lambda t: t.lost,
+    )
 
-    def _masses(self) -> tuple[Balls, Balls]:
-        """Return the mass of a tail that is cut off, and the mass inside."""
-        cut_off = self._tail(to_balls(self.cut))
-        return cut_off, 1 - 2 * cut_off
-
-    def beta_balls(self, alpha: Balls) -> Balls:
-        cut_off, left = self._masses()
-        base, ratio = (gaussian_beta if self.normal else laplace_beta), to_balls(self.shift) / self.scale
-        return minimum(maximum(base(left * alpha + cut_off, ratio) - cut_off, 0) / left, 1 - alpha)
-
-    def profile(self, x: Balls) -> Balls:
-        cut_off, left = self._masses()
-        base, ratio = (
-            (gaussian_profile if self.normal else laplace_profile),
-            to_balls(self.shift) / self.scale,
-        )
-        inner = (base(x, ratio) + cut_off * expm1(x)) / left
-        end, lost = self.largest_loss(), self.infinite_mass()
-        return choose(x + end, exp(x) * lost - expm1(x), choose(x - end, inner, lost + 0 * x))
-
-    def infinite_mass(self) -> Balls:
-        cut_off, left = self._masses()
-        return (self._tail(to_balls(self.cut) - self.shift) - cut_off) / left
-
-    def largest_loss(self) -> Balls:
-        """Return the loss at the end of the common support."""
-        cut, shift = to_balls(self.cut), to_balls(self.shift)
+    def theta_ball(self) -> SimpleNamespace:
+        """Return the shift, the loss at the end of the common support, and masses without truncation."""
+        scale, shift, cut = map(to_balls, (self.scale, self.shift, self.cut))
+        near, far = (cut - shift) / scale, cut / scale  # tails above these
         if self.normal:
-            return (2 * cut - shift) * shift / to_balls(self.scale) ** 2 / 2
-        return minimum(2 * cut - shift, shift) / self.scale
+            mass, cut_off, end = normal_sf(near), normal_sf(far), (near + far) * shift / scale / 2
+        else:
+            mass, cut_off = choose(near, 1 - exp(near) / 2, exp(-near) / 2), exp(-far) / 2
+            end = minimum(near + far, shift / scale)
+        left = 1 - 2 * cut_off
+        return SimpleNamespace(
+            beta=gaussian_beta if self.normal else laplace_beta,
+            profile=gaussian_profile if self.normal else laplace_profile,
+            ratio=shift / scale,
+            end=end,
+            cut_off=cut_off,
+            left=left,
+            lost=(mass - cut_off) / left,
+        )
 
     @property
     def notation(self) -> str:

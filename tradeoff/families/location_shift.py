@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +15,9 @@ import numpy as np
 from tradeoff.balls import Balls, choose, exp, expm1, log, log1p, power, to_balls, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
+from tradeoff.curves.piecewise_linear import interpolate
 from tradeoff.errors import DomainError, NoClosedForm, SizeError
-from tradeoff.families._closed_form import Formulas, ShiftFamily
+from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.densities import (
     Arguments,
@@ -66,7 +66,7 @@ _FORMS: dict[str, tuple[Formulas, Callable[[float], PrivacyLossDistribution]]] =
             lambda alpha, t: 1 - power(alpha, exp(-t)),
             _mirrored_gumbel_profile,
             _mirrored_gumbel_loss,
-            is_bounded=False,
+            largest_loss=None,
         ),
         lambda theta: ReversedPLD(GumbelLaw(theta)),
     ),
@@ -178,7 +178,7 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     return RealLinePair(law, _format_shift(str(p), step), key, assumptions, symmetric=symmetric)
 
 
-class LogConcaveShift(ShiftFamily):
+class LogConcaveShift(ClosedForm):
     """Shift of a law with closed forms: see ``LocationShift``."""
 
     def __init__(self, name: str, arguments: Arguments, shift: Fraction) -> None:
@@ -309,10 +309,9 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
         is_shift = (first.name, first.values) == (second.name, {**second.values, "loc": start})
         if is_exact and is_shift and first.name in KNOWN:
             return LocationShift(first.distribution, stop - start)
-        (edges, inner), (others, outer) = _bins(first), _bins(second)
-        if inner and outer:  # both densities are steps
-            cuts = sorted({*edges, *others})
-            return from_masses(_split(edges, inner, cuts), _split(others, outer, cuts))
+        if first.steps[0] and second.steps[0]:  # both densities are steps
+            cuts = np.array(sorted({*first.steps[0], *second.steps[0]}))
+            return from_masses(_split(first, cuts), _split(second, cuts))
         if is_exact:  # floats are closest near 0
             loc, first, second = start, first.at(0.0), second.at(stop - start)
     laws = first.density, second.density
@@ -339,27 +338,11 @@ def _plain(law: Any) -> Any:
     return SimpleNamespace(**methods, sf=law.ccdf, dist=dist, args=(law,), kwds={})
 
 
-def _bins(law: ScipyLaw) -> tuple[list[Fraction], list[Fraction]]:
-    """Return edges and the masses between them, which add to 1; empty lists unless the density is steps."""
-    if law.name != "uniform" and law.bins is None:
-        return [], []
-    unit_edges, heights, is_density = law.bins or ([0.0, 1.0], [1.0], False)
-    loc, scale = Fraction(law.values["loc"]), Fraction(law.values["scale"])
-    edges = [loc + scale * Fraction(edge) for edge in unit_edges]
-    widths = (high - low for low, high in pairwise(edges))
-    masses = [Fraction(h) * (width if is_density else 1) for h, width in zip(heights, widths, strict=True)]
-    total = sum(masses)
-    return edges, [mass / total for mass in masses]
-
-
-def _split(edges: list[Fraction], masses: list[Fraction], cuts: list[Fraction]) -> list[Fraction]:
-    """Return the masses between consecutive cuts, the edges among them."""
-    result = []
-    for low, high in pairwise(cuts):
-        k = bisect_right(edges, low) - 1
-        inside = 0 <= k < len(masses)
-        result.append(masses[k] * (high - low) / (edges[k + 1] - edges[k]) if inside else Fraction(0))
-    return result
+def _split(law: ScipyLaw, cuts: Any) -> list[Fraction]:
+    """Return the masses between consecutive cuts, the edges among them, of a density that is steps."""
+    edges, masses = law.steps
+    below = np.array([cuts[0] - 1, *edges]), np.array([Fraction(0), *accumulate(masses, initial=Fraction(0))])
+    return [*np.diff(interpolate(cuts, *below))]
 
 
 def _discrete(p: Any, q: Any) -> TradeOff:

@@ -247,8 +247,8 @@ class Filter(StepRecord):
             curve, cost = self._charge(step)
             if not self._fits(cost):
                 amounts = self.spent, self._report(cost, "upper"), self.remaining, self.budget
-                spent, requested = (_format(each, up=True) for each in amounts[:2])
-                remaining, budget = (_format(each, up=False) for each in amounts[2:])
+                spent, requested = (format_amount(each, up=True) for each in amounts[:2])
+                remaining, budget = (format_amount(each, up=False) for each in amounts[2:])
                 rest = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
                 raise BudgetExceeded(f"the step costs {requested}, but {rest}{self._hint(curve)}", *amounts)
             self._record(step, curve, cost)
@@ -294,21 +294,21 @@ class Filter(StepRecord):
         return filter_
 
     def __repr__(self) -> str:
-        spent, budget = _format(self.spent, up=True), _format(self.budget, up=False)
+        spent, budget = format_amount(self.spent, up=True), format_amount(self.budget, up=False)
         return f"{super().__repr__()}: {spent} of {budget} spent in {self.steps} steps"
 
     def _repr_html_(self) -> str:
         names = ("budget", "spent", "remaining")
-        rows = [(name, _format(getattr(self, name), up=name == "spent")) for name in names]
+        rows = [(name, format_amount(getattr(self, name), up=name == "spent")) for name in names]
         return TextTable([*rows, ("steps", str(self.steps))], head=super().__repr__()).html()
 
 
-def _format(amount: Any, *, up: bool) -> str:
+def format_amount(amount: Any, *, up: bool) -> str:
     """Format an amount with ten digits, rounded to the safe side, and the names of its parts."""
     if not hasattr(amount, "_asdict"):
         text = format(amount, ".10g")
         return text if float(text) == amount else decimal(amount, ".10g", up=up)
-    return ", ".join(f"{name} = {_format(each, up=up)}" for name, each in amount._asdict().items())
+    return ", ".join(f"{name} = {format_amount(each, up=up)}" for name, each in amount._asdict().items())
 
 
 def curve_of(step: object) -> TradeOff:
@@ -393,11 +393,6 @@ def _sum_costs(counts: Iterable[int], costs: Iterable[float]) -> float:
 @lru_cache(maxsize=256)
 def renyi(curve: TradeOff, order: float) -> float:
     """Bound the Renyi divergence of the order, for both orders of the pair; inf where no bound is proved."""
-    match bare(curve):
-        case Gaussian(mu=mu):
-            return square(mu, times=order / 2)
-        case Tensor(factors=factors):
-            return _sum_costs(factors.values(), (renyi(factor, order) for factor in factors))
     orders = both_orders(curve)
     divergence = max(f.renyi(order) for f in orders)
     epsilon, delta = pure_loss(curve)

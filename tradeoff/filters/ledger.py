@@ -7,9 +7,7 @@ folder once the journal is deleted, without which a power failure could bring it
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 import secrets
@@ -29,6 +27,7 @@ from tradeoff.filters.base import Filter
 from tradeoff.filters.budgets import ExPost
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan, plain
+from tradeoff.sweeps import Table
 
 # Marks of the SQLite file; the user_version is that of its table and entries.
 _MARKS = {"application_id": 0x74724F66, "user_version": 3}
@@ -82,7 +81,7 @@ class Entry:
 
     def text(self) -> str:
         """Return everything but the hash as JSON."""
-        return _json(list(astuple(self)[:-1]))
+        return json.dumps(astuple(self)[:-1], separators=(",", ":"), allow_nan=False)
 
     def digest(self, previous: Self | None) -> str:
         """Return the hash of this entry after a previous one."""
@@ -233,13 +232,14 @@ class Ledger:
 
     def to_csv(self) -> str:
         """Return all entries as CSV with a header, a column for each number; states are in the JSON alone."""
-        entries, text = self.entries(), io.StringIO()
-        amounts = [dict(_amounts(entry.totals)) for entry in entries]
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(("step", "time", "mechanism", *amounts[0], "hash"))
-        for entry, numbers in zip(entries, amounts, strict=True):
-            writer.writerow((entry.step, entry.time, entry.name, *numbers.values(), entry.hash))
-        return text.getvalue()
+        rows = []
+        for entry in self.entries():
+            row = {"step": entry.step, "time": entry.time, "mechanism": entry.name}
+            for name, amount in entry.totals.items():  # such as ``spent``, or ``spent_rho``
+                parts = amount if isinstance(amount, dict) else {"": amount}
+                row |= {f"{name}_{part}".rstrip("_"): value for part, value in parts.items()}
+            rows.append(row | {"hash": entry.hash})
+        return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows)).to_csv()
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._path)!r}): {self.filter!r}"
@@ -336,13 +336,6 @@ def _name(step: dict[str, Any]) -> str:
     return f"{step['kind']}({', '.join(given)})"
 
 
-def _amounts(totals: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield amounts by name, such as ``spent_rho``."""
-    for name, amount in totals.items():
-        parts = amount.items() if isinstance(amount, dict) else [("", amount)]
-        yield from ((f"{name}_{part}".rstrip("_"), value) for part, value in parts)
-
-
 def describe_step(step: object) -> dict[str, Any]:
     """Return plain data that describes a step.
 
@@ -353,7 +346,3 @@ def describe_step(step: object) -> dict[str, Any]:
     if isinstance(step, Plan | Mechanism):
         return dict(plain(step))
     return {"ex-post": asdict(step)} if isinstance(step, ExPost) else {"curve": repr(step)}
-
-
-def _json(data: Any) -> str:
-    return json.dumps(data, separators=(",", ":"), allow_nan=False)

@@ -73,8 +73,8 @@ from tradeoff.intervals.functions import (
 )
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
-from tradeoff.intervals.special import mills
 from tradeoff.mechanisms.base import parameter, real_range, stateful
+from tradeoff.pld.special import mills
 
 
 @dataclass(frozen=True)

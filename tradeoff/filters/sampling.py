@@ -10,7 +10,7 @@ from numbers import Rational
 
 import numpy as np
 
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import count, exact_number
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.mechanisms.noise import DiscreteGaussian, DiscreteLaplace
 
@@ -66,7 +66,8 @@ def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | Non
     >>> isinstance(discrete_gaussian(4), int)
     True
     """
-    square, bits = _positive("variance", variance), _source(rng)
+    bits = _source(rng)
+    square = exact_number("variance", variance, 0, math.inf, open_low=True, open_high=True)
     p, q = square.numerator, square.denominator
     t = math.isqrt(p // q) + 1
     while True:
@@ -90,7 +91,7 @@ def discrete_laplace(scale: Rational | float, rng: np.random.Generator | None = 
     >>> isinstance(discrete_laplace(4), int)
     True
     """
-    ratio = _positive("scale", scale)
+    ratio = exact_number("scale", scale, 0, math.inf, open_low=True, open_high=True)
     return _laplace(ratio.numerator, ratio.denominator, _source(rng))
 
 
@@ -142,13 +143,3 @@ def _source(rng: np.random.Generator | None) -> _Bits:
             "operating system"
         )
     return rng.bytes
-
-
-def _positive(name: str, value: Rational | float) -> Fraction:
-    try:
-        ratio = Fraction(value)
-    except (TypeError, ValueError, OverflowError):
-        ratio = Fraction(0)
-    if ratio <= 0:
-        raise DomainError(f"{name} must be a positive rational, got {shown(value)}")
-    return ratio

@@ -22,10 +22,10 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import Array, Index
-from tradeoff.intervals.special import hockey_stick
 from tradeoff.operators.pointwise import HullOfMinimum
 from tradeoff.operators.tabulate import BetaOperator, Nodes, chords, under
 from tradeoff.pld.discrete import AtomicLaw
+from tradeoff.pld.special import hockey_stick
 
 Mask = NDArray[np.bool_]
 

@@ -163,7 +163,26 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
 
         mu = least_mu(f)  # at failure = 0; a larger one needs no more
         return Reduction(f, failure, Bounds(mu if failure == 0 else 0.0, mu), Bounds(0.0, 1.0))
-    return _complete(f, failure, least(f, exact))
+    mu, tight, reason, searched = least(f, exact)
+    # The regret and the best case, from the nodes so far, or at the places of those of parts of f.
+    level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
+    own = {nodes.curve: nodes for nodes in searched}
+    places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
+    sides = []
+    for (order,) in orders(f):
+        far, known = min(end(order, level), FAR) or 1.0, own.get(order)
+        last = float(known.epsilon[-1]) if known else 0.0
+        more = np.linspace(last, far, 9)[1:] if known and far > last else np.empty(0)
+        sides.append(known.more(more) if known else start_nodes(order, far).more(places))
+    lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
+    best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
+    most = min(max(upper), 1.0)
+    if isinstance(f, Gaussian) and mu.upper < np.inf:
+        # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
+        most = min(most, (Bounds.of(failure / 2) + (Bounds.of(mu.upper) - f.least) * 0.2).upper)
+    # Without failure f <= G_mu of the Gaussian factors of a product, as f (x) h <= f.
+    above = _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian)).lower
+    return Reduction(f, failure, mu, Bounds(max(lower), most), max(best, above), tight, reason)
 
 
 class Least(NamedTuple):
@@ -221,29 +240,6 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
         if failure < 1 and min(side.reach for side in sides) > 0:
             result |= {side.curve: side for side in sides}
     return list(result.values())
-
-
-def _complete(f: TradeOff, failure: float, result: Least) -> Reduction:
-    """Add the regret and the best case, from the nodes so far, or at the places of those of parts of f."""
-    mu, tight, reason, searched = result
-    level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
-    own = {nodes.curve: nodes for nodes in searched}
-    places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
-    sides = []
-    for (order,) in orders(f):
-        far, known = min(end(order, level), FAR) or 1.0, own.get(order)
-        last = float(known.epsilon[-1]) if known else 0.0
-        more = np.linspace(last, far, 9)[1:] if known and far > last else np.empty(0)
-        sides.append(known.more(more) if known else start_nodes(order, far).more(places))
-    lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
-    best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
-    most = min(max(upper), 1.0)
-    if isinstance(f, Gaussian) and mu.upper < np.inf:
-        # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
-        most = min(most, (Bounds.of(failure / 2) + (Bounds.of(mu.upper) - f.least) * 0.2).upper)
-    # Without failure f <= G_mu of the Gaussian factors of a product, as f (x) h <= f.
-    above = _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian)).lower
-    return Reduction(f, failure, mu, Bounds(max(lower), most), max(best, above), tight, reason)
 
 
 def cap(f: TradeOff) -> float:

@@ -96,12 +96,10 @@ class Accountant:
         batches
             Number of independent batches that are added up before the noise.
         """
-        sigma, rate, one, *many = _step(noise_multiplier, sample_rate, 1, batches)
-        last = self.history[-1] if self.history else None
-        if last is not None and (*last[:2], *last[3:]) == (sigma, rate, *many):
-            self.history[-1] = _step(sigma, rate, last[2] + one, *many)
-        else:
-            self.history.append(_step(sigma, rate, one, *many))
+        sigma, rate, n, *many = _step(noise_multiplier, sample_rate, 1, batches)
+        if self.history and (*self.history[-1][:2], *self.history[-1][3:]) == (sigma, rate, *many):
+            n += self.history.pop()[2]
+        self.history.append(_step(sigma, rate, n, *many))
 
     @property
     def plan(self) -> Plan:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import count, number, reals
+from tradeoff.curves.parameters import count, number
 from tradeoff.errors import KindError, called, domain, shown
 from tradeoff.families.approximate_dp import PureDP, TotalVariation, approximate_dp
 from tradeoff.families.from_masses import Profile
-
-# Losses at which a profile is evaluated: steps of 3 % increase epsilon by at most as much.
-_EPSILONS = (0.0, *np.geomspace(1e-3, 100.0, 400).tolist())
 
 
 def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
@@ -78,7 +73,7 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
         raise domain("distance", distance, f"a distance of {name}", str(error)) from error
 
 
-def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOff:
+def from_profile(profile: Any, epsilons: Iterable[float] | None = None) -> TradeOff:
     """Return the curve of a privacy profile at points: a ``PrivacyProfile`` of OpenDP, or a function.
 
     It is the largest that these pairs imply, in exact fractions.
@@ -88,20 +83,16 @@ def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOf
     profile
         Upper bounds on delta at epsilon >= 0, for both orders.
     epsilons
-        Losses at which the profile is evaluated, in nats; default: 0, and 400 from 0.001 to 100.
+        Losses at which the profile is evaluated, in nats; default: those of ``Profile.from_epsilon_delta``.
 
     Examples
     --------
     >>> import tradeoff as to
     >>> f = from_profile(to.Gaussian(1).delta)
     >>> round(f.epsilon(1e-5), 3), round(to.Gaussian(1).epsilon(1e-5), 3)
-    (4.387, 4.377)
+    (4.377, 4.377)
     """
-    function = profile.delta if hasattr(profile, "delta") else profile
-    losses = reals("epsilons", [*epsilons] if np.iterable(epsilons) else epsilons).ravel().tolist()
-    result = {e: number("delta", called("profile", function, e), 0, 1) for e in losses}
-    # Of a smaller delta, delta e^-epsilon may underflow.
-    return Profile.from_epsilon_delta({e: d for e, d in result.items() if d == 0 or d >= 1e-100})
+    return Profile.from_epsilon_delta(profile.delta if hasattr(profile, "delta") else profile, epsilons)
 
 
 def privacy_map(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.display import TextTable, rounded
 from tradeoff.errors import Undecided, shown
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, add_down, round_down
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as Defaulting
@@ -124,7 +124,7 @@ class Bounds(Generic[Side_co]):
 
     def __add__(self, other: Bounds | ArrayLike) -> Bounds:
         (a, b), (c, d) = sides_of(self), sides_of(other)
-        return make_bounds(_sum_below(a, c), -_sum_below(-b, -d))
+        return make_bounds(add_down(a, c), -add_down(-b, -d))
 
     __radd__ = __add__
 
@@ -137,11 +137,10 @@ class Bounds(Generic[Side_co]):
     @np.errstate(all="ignore")
     def __mul__(self, other: Bounds | ArrayLike) -> Bounds:
         """Return the product; 0 times infinity is 0, as infinity means the absence of a bound."""
-        (a, b), (c, d) = sides_of(self), sides_of(other)
-        x, y = _stack_ends(a, b, c, d)
-        value, nothing = x * y, (x == 0) | (y == 0)
-        exact = nothing | np.isinf(x) | np.isinf(y) | _is_scaled(value, x) | _is_scaled(value, y)
-        return _extremes(np.where(nothing, 0.0, value), exact)
+        x, y = _stack_ends(*sides_of(self), *sides_of(other))
+        nothing = (x == 0) | (y == 0)
+        value = np.where(nothing, 0.0, x * y)
+        return _extremes(value, nothing | np.isinf(x) | np.isinf(y), (x, y))
 
     __rmul__ = __mul__
 
@@ -152,7 +151,7 @@ class Bounds(Generic[Side_co]):
         # A divisor with an end at 0 gets the 0 of its own sign.
         x, y = _stack_ends(a, b, c + 0.0, np.where(d == 0, -0.0, d))
         value = x / y
-        result = _extremes(value, (x == 0) | (y == 0) | np.isinf(x) | _is_scaled(value, y))
+        result = _extremes(value, (x == 0) | (y == 0) | np.isinf(x), (y,))
         inside = (c < 0) & (d > 0)
         return make_bounds(np.where(inside, -np.inf, result.lower), np.where(inside, np.inf, result.upper))
 
@@ -236,28 +235,9 @@ def _stack_ends(a: Array, b: Array, c: Array, d: Array) -> Pair:
     return ends[::2], ends[1::2]
 
 
-def _extremes(value: Array, exact: Any) -> Bounds:
-    return make_bounds(np.min(_round_down(value, exact), axis=0), np.max(-_round_down(-value, exact), axis=0))
-
-
-def _round_down(value: Array, exact: Any) -> Array:
-    """Return the float below a value rounded to nearest; a 0 has the sign of the truth, and NaN no bound."""
-    exact = exact | ((value == 0) & ~np.signbit(value))
-    rounded = np.where(exact, value, np.nextafter(value, -np.inf))
-    return np.where(np.isnan(value), -np.inf, rounded)
-
-
-@np.errstate(all="ignore")
-def _sum_below(x: Array, y: Array) -> Array:
-    """Return the greatest float <= x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
-    total = x + y
-    share = total - x
-    error = (x - (total - share)) + (y - share)
-    return _round_down(total, (error >= 0) | np.isinf(x) | np.isinf(y))
-
-
-def _is_scaled(value: Array, by: Array) -> Any:
-    """Whether one operand is 1, or a power of two that makes nothing subnormal or infinite: that is exact."""
-    size, mantissa = np.abs(value), np.abs(np.frexp(by)[0])
-    # Below 2^-1022 halving rounds, and may round to it.
-    return (np.abs(by) == 1) | ((mantissa == 0.5) & (size > 2.0**-1022) & (size < np.inf))
+def _extremes(value: Array, exact: Any, by: Sequence[Array]) -> Bounds:
+    """Bound values, exact also where an operand is 1, or a power of two and nothing subnormal or infinite."""
+    is_normal = (np.abs(value) > 2.0**-1022) & (np.abs(value) < np.inf)  # below, halving may round to that
+    for each in by:
+        exact = exact | (np.abs(each) == 1) | (is_normal & (np.abs(np.frexp(each)[0]) == 0.5))
+    return make_bounds(np.min(round_down(value, exact), axis=0), np.max(-round_down(-value, exact), axis=0))

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.intervals.rounding import function_error
 
-_SLACK = 8 * UNIT  # error of NumPy's exp, expm1, log and log1p, relative
 _LOST = 1e-322  # above the underflow in the products of one operation
 _INFLATION = 1 + 2.0**-40  # covers some thousand roundings of the radius itself
 
@@ -34,7 +33,7 @@ class FloatBalls:
 
     @classmethod
     def of(cls, x: Any) -> FloatBalls:
-        """Return balls of floats, integers below 2^53, bounds or a fraction."""
+        """Return balls of floats, integers below 2^53, bounds, a fraction or a ball of python-flint."""
         if isinstance(x, FloatBalls):
             return x
         if isinstance(x, Bounds):
@@ -44,6 +43,9 @@ class FloatBalls:
             near = float(x)
             off = abs(x - Fraction(near))
             return cls(near, np.nextafter(float(off), np.inf) if off else 0.0)
+        if hasattr(x, "mid"):
+            near = float(x.mid())
+            return cls(near, np.nextafter(float(abs(x - near).upper()), np.inf))
         return cls(np.asarray(x, dtype=float))
 
     def ends(self) -> Pair:
@@ -82,7 +84,7 @@ class FloatBalls:
         y = FloatBalls.of(other)
         middle = self.middle * y.middle
         radius = abs(self.middle) * y.radius + (abs(y.middle) + y.radius) * self.radius
-        return FloatBalls(middle, radius + abs(middle) * UNIT + _LOST)
+        return FloatBalls(middle, radius + np.spacing(abs(middle)) / 2 + _LOST)
 
     __rmul__ = __mul__
 
@@ -91,7 +93,7 @@ class FloatBalls:
         y = FloatBalls.of(other)
         middle, least = self.middle / y.middle, abs(y.middle) - y.radius * _INFLATION
         radius = (self.radius + abs(middle) * y.radius) / np.where(least > 0, least, np.nan)
-        return FloatBalls(middle, radius + abs(middle) * (2 * UNIT) + _LOST)
+        return FloatBalls(middle, radius + np.spacing(abs(middle)) / 2 + _LOST)
 
     def __rtruediv__(self, other: Any) -> FloatBalls:
         return FloatBalls.of(other).__truediv__(self)
@@ -105,32 +107,32 @@ class FloatBalls:
 def exp(x: FloatBalls) -> FloatBalls:
     """Return e^x; if |x' - x| <= r, then |e^x' - e^x| <= e^x (e^r - 1)."""
     middle = np.exp(x.middle)
-    return FloatBalls(middle, middle * (np.expm1(x.radius) + _SLACK * (x.middle != 0)) + _LOST)
+    return FloatBalls(middle, middle * np.expm1(x.radius) + function_error(middle) * (x.middle != 0) + _LOST)
 
 
 def expm1(x: FloatBalls) -> FloatBalls:
     """Return e^x - 1 with the error bound of ``exp``."""
     middle = np.expm1(x.middle)
-    return FloatBalls(middle, np.exp(x.middle) * np.expm1(x.radius) + abs(middle) * _SLACK + _LOST)
+    return FloatBalls(middle, np.exp(x.middle) * np.expm1(x.radius) + function_error(middle) + _LOST)
 
 
 def log(x: FloatBalls) -> FloatBalls:
     """Return log x; if |x' - x| <= r, then |log x' - log x| <= -log(1 - r/x)."""
     middle = np.log(x.middle)
-    return FloatBalls(middle, -np.log1p(-x.radius * _INFLATION / x.middle) + abs(middle) * _SLACK + _LOST)
+    return FloatBalls(middle, -np.log1p(-x.radius * _INFLATION / x.middle) + function_error(middle) + _LOST)
 
 
 def log1p(x: FloatBalls) -> FloatBalls:
     """Return log(1 + x) with the error bound of ``log``; 1 + x has a relative error of 2^-53."""
     middle = np.log1p(x.middle)
     moved = -np.log1p(-x.radius * _INFLATION / (1 + x.middle))
-    return FloatBalls(middle, moved + abs(middle) * _SLACK + _LOST)
+    return FloatBalls(middle, moved + function_error(middle) + _LOST)
 
 
 def sqrt(x: FloatBalls) -> FloatBalls:
     """Return the square root; if |x' - x| <= r, then |sqrt x' - sqrt x| <= r/sqrt x."""
     middle = np.sqrt(x.middle)
-    return FloatBalls(middle, x.radius / middle + middle * UNIT)
+    return FloatBalls(middle, x.radius / middle + np.spacing(middle) / 2)
 
 
 def where(condition: Any, x: Any, y: Any) -> FloatBalls:
@@ -161,5 +163,5 @@ def choose(gap: FloatBalls, first: Any, second: Any) -> FloatBalls:
     is_open = ~((gap.middle >= reach) | (gap.middle < -reach))  # of NaN, too
     if np.any(is_open):
         both = abs(one.middle - two.middle) + np.maximum(one.radius, two.radius)
-        radius = np.where(is_open, both * (1 + 2 * UNIT), radius)
+        radius = np.where(is_open, both, radius)
     return FloatBalls(middle, radius)

@@ -13,11 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.intervals.bounds import Bounds, make_bounds, sides_of
-from tradeoff.intervals.rounding import UNIT, Array
-
-# Relative error by which a function of NumPy may miss. Its vectorised kernels promise less than 4 ulps, and
-# 1.1 units is the worst that ball arithmetic has shown.
-_SLACK = 8 * UNIT
+from tradeoff.intervals.rounding import Array, function_error
 
 
 def exp(x: Bounds | ArrayLike) -> Bounds:
@@ -148,8 +144,8 @@ def _increasing(
     with np.errstate(all="ignore"):
         below = function(low)
         above = below if high is low else function(high)
-        lower = np.maximum(np.nextafter(below - np.abs(below) * _SLACK, -inf), least)
-        upper = np.nextafter(above + np.abs(above) * _SLACK, inf)
+        lower = np.maximum(np.nextafter(below - function_error(below), -inf), least)
+        upper = np.nextafter(above + function_error(above), inf)
     lower = np.where(np.isinf(below), np.minimum(below, float_info.max), lower)
     lower = np.where(np.isinf(low), below, lower)  # infinity is reached at infinity alone
     upper = np.where(np.isinf(above) | np.isinf(high), above, upper)

@@ -1,94 +1,37 @@
-"""Directed rounding: widen a float by a stated number of units in the last place.
-
-The trusted base of the library is a few-ulp model of each special function; a computed value times
-``1 + ulps * UNIT`` is then above the truth, and times ``1 - ulps * UNIT`` below it.
-"""
+"""Arrays of floats, and directed rounding by the standards of IEEE 754 and NumPy: no rounding is counted."""
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Complex = NDArray[np.complex128]
 
-UNIT = 2.0**-53  # half a unit in the last place of 1.0: the relative error of one rounded operation
-TINY = 5e-324  # the least positive float: absolute slack that covers underflow
 
-# Above what sixteen products and conversions of subnormal numbers lose, each half of the least float: more
-# than an answer is away from the masses it is made of.
-SUBNORMAL = 8 * TINY
-
-
-def up(x: ArrayLike, ulps: ArrayLike = 4) -> Array:
-    """Return a float at or above every number within ``ulps`` units of ``x``."""
-    x = np.asarray(x, dtype=float)
-    return np.asarray(np.nextafter(x + np.abs(x) * (np.asarray(ulps) * UNIT), np.inf))
+def round_down(value: Array, exact: Any) -> Array:
+    """Return the float below a value rounded to nearest; a 0 has the sign of the truth, and NaN no bound."""
+    exact = exact | ((value == 0) & ~np.signbit(value))
+    rounded = np.where(exact, value, np.nextafter(value, -np.inf))
+    return np.where(np.isnan(value), -np.inf, rounded)
 
 
-def down(x: ArrayLike, ulps: ArrayLike = 4) -> Array:
-    """Return a float at or below every number within ``ulps`` units of ``x``."""
-    return -up(-np.asarray(x, dtype=float), ulps)
+@np.errstate(all="ignore")
+def add_down(x: Array, y: Array) -> Array:
+    """Return the greatest float <= x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
+    total = x + y
+    share = total - x
+    error = (x - (total - share)) + (y - share)
+    return round_down(total, (error >= 0) | np.isinf(x) | np.isinf(y))
 
 
-def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
-    """Return (down, up), between which every number within ``ulps`` units of ``x`` lies."""
-    return down(x, ulps), up(x, ulps)
+def function_error(value: Any) -> Any:
+    """Bound the error of NumPy's exp, expm1, log and log1p where they return ``value``.
 
-
-def few_bits(step: float) -> float:
-    """Return a step rounded down to 24 bits, of which 2^29 multiples are exact floats."""
-    part, exponent = math.frexp(step)
-    return math.ldexp(math.floor(math.ldexp(part, 24)), exponent - 24)
-
-
-def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a - b and its exact rounding error (Knuth's TwoSum)."""
-    result = a - b
-    taken = result - a
-    return result, (a - (result - taken)) - (b + taken)
-
-
-def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array:
-    """Return log(q/p), p = p_ends[0] - p_ends[1] > 0, q likewise, to 8 units of itself and 16 of a unit.
-
-    Where q is near p it is log1p((q - p)/p): q - p is taken from the differences and their rounding, each
-    exact, so it errs by at most one unit of itself and 4 UNIT^2 (p + q). Elsewhere |log(q/p)| is above 0.69,
-    and an error of 3 units of the quotient is 5 units of it; so are those of log q and log p, each up to 745,
-    where the quotient over- or underflows and |log(q/p)| is above 700. Fractions are subtracted exactly.
+    Their kernels promise less than 4 ulps, at most 2^-50 of a number; a seventh of that is the worst that
+    ball arithmetic has shown. Where results are subnormal, the next float is farther than their error.
     """
-    if p_ends[0].dtype == object:
-        return _log_quotients(q_ends[0] - q_ends[1], p_ends[0] - p_ends[1])
-    (p, p_off), (q, q_off) = two_difference(*p_ends), two_difference(*q_ends)
-    excess, off = two_difference(q, p)
-    with np.errstate(all="ignore"):
-        ratio, change = q / p, (excess + (off + (q_off - p_off))) / p
-        near = np.abs(change) < 0.5
-        close = np.log1p(np.where(near, change, 0.0))
-        far = np.where((ratio > 1e-300) & (ratio < 1e300), np.log(ratio), np.log(q) - np.log(p))
-    return np.where(near, close, far)
-
-
-def logarithm(x: Array) -> Array:
-    """Return log x for x > 0, to UNIT (1 + 2 |log x|)."""
-    with np.errstate(divide="ignore"):
-        return _log_quotients(x, np.ones_like(x)) if x.dtype == object else np.log(x)
-
-
-def _log_quotients(q: Array, p: Array) -> Array:
-    """Return log(q/p) of arrays of fractions of any size, to a unit."""
-    from tradeoff.balls import log_quotient, lower_float  # it imports this module
-
-    return np.array([lower_float(log_quotient(Fraction(b), Fraction(a))) for a, b in zip(p, q, strict=True)])
-
-
-def position_slack(edges: Array, error: Array) -> Array:
-    """Return the relative slack of cells [a, b] whose edges err by e: 2 (e_a + e_b)/(b - a), at most 1."""
-    width = np.diff(edges)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slack = 2 * (error[:-1] + error[1:]) / width
-    return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
+    return np.abs(value) * 2.0**-50

@@ -22,8 +22,9 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log, log1p, minimum, rational, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
-from tradeoff.limits.moments import NOTHING, bound_mass, check_variance, factors, moments
+from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
+from tradeoff.pld.law import bound_mass
 
 _BITS = balls.PRECISION // 2
 """Bits carried: 1 - r^2 of a float r is exact in 106 bits, and else cancels little."""

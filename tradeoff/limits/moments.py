@@ -20,8 +20,8 @@ from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, log, log1p, maximum, total, whole
-from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.intervals.functions import exp, log, log1p, maximum, total, whole
+from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.moments import FiniteLaw, Function
 from tradeoff.pld.transformed import ReversedPLD
 
@@ -316,8 +316,3 @@ def of_law(law: PrivacyLossDistribution) -> Moments:
         cumulant3=cube - 2 * below - 3 * off * square + 2 * off**3,
         cumulant4=finite.estimate(lambda x: (x - centre) ** 4) - 3 * square.upper**2,
     )
-
-
-def bound_mass(mass: float) -> Bounds:
-    """Bound a mass at infinity of a law, a product or sum of a few parameters: 16 roundings."""
-    return clip(Bounds.of(mass) * Bounds(1 - 2e-15, 1 + 2e-15), 0.0, 1.0)

@@ -18,8 +18,9 @@ from tradeoff.errors import DomainError, domain
 from tradeoff.families.discrete import AllocatedCurve, CorrelatedCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.functions import exp, expm1, log, sqrt, sum_rows, whole
+from tradeoff.intervals.functions import total as total_of
+from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,
@@ -33,8 +34,9 @@ from tradeoff.mechanisms.base import (
     real_range,
     root,
 )
-from tradeoff.pld.allocated_laws import Groups
+from tradeoff.pld.allocated_laws import bound_gram, group_bins
 from tradeoff.pld.allocation import STEEPEST
+from tradeoff.pld.units import bound_product
 
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
@@ -249,23 +251,24 @@ def strategy_sensitivity(
     if is_toeplitz:
         matrix = np.asarray(toeplitz(np.pad(matrix, (0, n))[:n], np.zeros(n)))
     if is_toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(matrix) >= 0:
-        square = float(np.sum(np.sum(matrix[:, : most * apart : apart], axis=1) ** 2))
+        square = float(total_of(sum_rows(Bounds.of(matrix[:, : most * apart : apart])) ** 2).upper)
     else:
-        products = np.abs(matrix.T @ matrix) + (n + 4) * UNIT * (np.abs(matrix.T) @ np.abs(matrix))
+        low, high = bound_product(matrix.T, matrix)
+        products = np.maximum(-low, high)
         far = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) >= apart
         each = np.diag(products) if not products[far].any() else _most_of(products, apart, most)
         square = float(_most_of(each[None, :], apart, most)[0])
-    return root(Fraction(square * (1 + 4 * (n + 4) * UNIT)))
+    return root(Fraction(square))
 
 
 def _most_of(rows: Array, apart: int, most: int) -> Array:
-    """Return the largest sum of at most ``most`` entries of each row, at least ``apart`` places apart."""
+    """Bound the largest sum of at most ``most`` entries >= 0 of each row, at least ``apart`` places apart."""
     n = rows.shape[1]
     if apart == 1 and most >= n:
-        return np.asarray(np.sum(rows, axis=1))
+        return np.asarray(sum_rows(Bounds.of(rows)).upper)
     best = np.zeros((len(rows), n + apart))
     for _ in range(most):
-        best[:, :n] = rows + best[:, apart : apart + n]
+        best[:, :n] = np.nextafter(rows + best[:, apart : apart + n], np.inf)
         best = np.maximum.accumulate(best[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(best[:, 0])
 
@@ -375,7 +378,7 @@ class MatrixMechanism(Mechanism):
     def exact(self) -> bool:
         if self.strategy is None:
             return True
-        above, below = _gram(self.strategy, self.bins or 1, self.epochs or 1)
+        above, below = bound_gram(self.strategy, self.bins or 1, self.epochs or 1)
         most, slack, off = float(np.max(above)), float(np.max(above - below)), ~np.eye(len(above), dtype=bool)
         if slack > 1e-9 * most:  # some entries are negative
             return False
@@ -386,61 +389,17 @@ class MatrixMechanism(Mechanism):
     def curve(self) -> TradeOff:
         if self.strategy is None:
             return Gaussian(loss(self.sensitivity, self.noise_multiplier))
-        above, below = _gram(self.strategy, self.bins or 1, self.epochs or 1)
+        above, below = bound_gram(self.strategy, self.bins or 1, self.epochs or 1)
         mu = loss(root(Fraction(float(np.max(np.diag(above))))), self.noise_multiplier)
         if len(above) == 1 or not 0 < mu <= STEEPEST:
             return Gaussian(mu)
         if self.exact and above[0, 1] == 0:
             return AllocatedCurve(mu, len(above))
-        square = self.noise_multiplier**2
+        square = Bounds.of(self.noise_multiplier) ** 2
         return CorrelatedCurve(
-            _groups(above / square * (1 + 4 * UNIT), above=True),
-            _groups(below / square * (1 - 4 * UNIT), above=False),
+            group_bins((Bounds.of(above) / square).upper, above=True),
+            group_bins((Bounds.of(below) / square).lower, above=False),
         )
-
-
-@lru_cache(maxsize=16)
-def _gram(strategy: Strategy, bins: int, epochs: int) -> tuple[Array, Array]:
-    """Bound Gram matrices of the sums of columns of the steps of each bin: of |C| above, of C below.
-
-    Sums of a bin have a term for each epoch, and products one for each step; integers are exact.
-    """
-    steps, entries = bins * epochs, np.array(strategy)
-
-    def gram(values: Array) -> Array:
-        if values.ndim == 2:
-            columns = values.reshape(steps, epochs, bins).sum(axis=1)
-        else:
-            columns = np.zeros((steps, bins))
-            for t in range(steps):
-                columns[t : t + len(values), t % bins] += values[: steps - t]
-        return np.asarray(columns.T @ columns)
-
-    is_integer = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
-    size = gram(np.abs(entries))
-    off = 0.0 if is_integer else (steps + 4 * epochs + 16) * UNIT * size
-    return size + off, (gram(entries) if np.min(entries) < 0 else size) - off
-
-
-def _groups(gram: Array, *, above: bool) -> Groups:
-    """Return groups of neighbouring bins whose Gram matrix is above, or below, in every entry.
-
-    Of all sizes of groups it is the one whose ratio has a variance next to that of the Gram matrix.
-    """
-    bins, off, sign = len(gram), ~np.eye(len(gram), dtype=bool), 1 if above else -1
-    best = math.inf, Groups(1, 1, 0.0, 0.0, 0.0)
-    for size in np.unique(np.geomspace(1, max(bins // 2, 1), 24).astype(int)).tolist():
-        group = np.arange(bins) // size
-        same = np.equal.outer(group, group)
-        kinds = [~same, same & off, ~off] if size > 1 else [~same, ~same, ~off]
-        levels = np.array([max(sign * float(np.max(sign * gram[kind])), 0.0) for kind in kinds])
-        levels = np.maximum.accumulate(levels) if above else np.minimum.accumulate(levels[::-1])[::-1]
-        levels *= [1, 1, 1 + 1e-6] if above else [1 - 1e-6, 1 - 1e-6, 1]  # each step has its own variance
-        parts = np.diff(levels, prepend=0.0) * (1 + sign * 8 * UNIT)
-        pairs = [np.sum(~same), np.sum(same & off), bins]
-        variance = float(np.dot(pairs, np.expm1(np.minimum(levels, 700))))
-        best = min(best, (sign * variance, Groups(bins, size, *parts.tolist())))
-    return best[1]
 
 
 @mechanism

@@ -108,12 +108,11 @@ def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
     if not weights:
         return Identity()
     hit, every = sum(weights.values(), Fraction(0)), sum(law.weights.values(), Fraction(0))
-    if set(weights) != {1}:
-        base = mixture(added((base.group(j), w / hit) for j, w in weights.items()))
-    curve = subsample(
-        base, min(ratio(hit, every), 1.0), scheme="without-replacement" if replaced else "poisson"
-    )
-    return leaking(curve, law.excess)
+    rate = min(ratio(hit, every), 1.0)
+    scheme: Literal["poisson", "without-replacement"] = "without-replacement" if replaced else "poisson"
+    # The sample of a mixture is the mixture of samples, as its profile is; its rare parts can be left out.
+    each = ((subsample(base.group(j), rate, scheme=scheme), w / hit) for j, w in weights.items())
+    return leaking(mixture(added(each)), law.excess)
 
 
 def leaking(curve: TradeOff, probability: float) -> TradeOff:

@@ -403,28 +403,24 @@ def _extremes(f: TradeOff, g: TradeOff) -> Answer:
     return f == g or isinstance(f, Identity) or g == TotalVariation(1) or None
 
 
-def _parameter(f: TradeOff) -> tuple[Any, Span] | None:
-    """Return a family of one parameter and bounds on the parameter, as which grows privacy falls."""
-    match f:
-        case Gaussian():
-            return Gaussian, (f.weight if f.mu < math.inf else math.inf,) * 2
-        case LogConcaveShift(name=name, arguments=arguments, shift=shift):
-            return (name, arguments, shift > 0), (abs(shift),) * 2
-        case DiscreteLaplaceCurve(scale=scale, shift=shift):
-            return scale, (shift, shift)
-        case PureDP() | Laplace():
-            return type(f), largest_loss(f)
-        case TotalVariation():
-            return TotalVariation, infinite_mass(f)
-    return None
-
-
 def _family(f: TradeOff, g: TradeOff) -> Answer:
-    """Compare the parameters of two curves of one family, or of shifts of one law."""
-    mine, theirs = (None if symbols_of(f, g) else _parameter(h) for h in (f, g))
-    if mine is None or theirs is None or mine[0] != theirs[0]:
+    """Compare parameters of two curves of one family, or shifts of one law; privacy falls as they grow."""
+    spans: list[tuple[Any, Span]] = []  # a family of one parameter, and bounds on the parameter
+    for h in () if symbols_of(f, g) else (f, g):
+        match h:
+            case Gaussian():
+                spans.append((Gaussian, (h.weight if h.mu < math.inf else math.inf,) * 2))
+            case LogConcaveShift(name=name, arguments=arguments, shift=shift):
+                spans.append(((name, arguments, shift > 0), (abs(shift),) * 2))
+            case DiscreteLaplaceCurve(scale=scale, shift=shift):
+                spans.append((scale, (shift, shift)))
+            case PureDP() | Laplace():
+                spans.append((type(h), largest_loss(h)))
+            case TotalVariation():
+                spans.append((TotalVariation, infinite_mass(h)))
+    if len(spans) < 2 or spans[0][0] != spans[1][0]:
         return None
-    (least, most), (low, high) = mine[1], theirs[1]
+    (least, most), (low, high) = spans[0][1], spans[1][1]
     return True if most <= low else False if least > high else None
 
 

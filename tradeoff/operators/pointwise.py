@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add, mul
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,7 @@ from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.functions import minimum as minimum_of
-from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import BetaOperator, largest, segments
 from tradeoff.pld.discrete import to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -69,17 +69,14 @@ def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
         return limited(distinct[0], level)
     level = BOUND if largest else min(level, ENVELOPE)
     if all(isinstance(f, PiecewiseLinear) for f in distinct):
-        result = distinct[0]
-        for f in distinct[1:]:
-            result = pointwise(result, f, largest=largest)  # type: ignore[arg-type]  # checked above
-        return limited(result, level)
+        return limited(reduce(partial(pointwise, largest=largest), distinct), level)
     return limited(kind(*distinct), level)
 
 
 class _Pooled(Derived):
     """Base of maximum and hull: an end is the least of the operands' ends, or the largest."""
 
-    _bound: ClassVar[Callable[..., Bounds]]
+    _end: ClassVar[Any]  # min or max
 
     def __init__(self, *curves: TradeOff) -> None:
         self.operands = curves
@@ -90,7 +87,8 @@ class _Pooled(Derived):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return self._bound(*(f.mass_at_infinity for f in self.operands))
+        lower, upper = zip(*(f.mass_at_infinity for f in self.operands), strict=True)
+        return Bounds(self._end(lower), self._end(upper))
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else self.replaced(lambda f: f.inverse())
@@ -100,7 +98,7 @@ class Maximum(_Pooled, BetaOperator):
     """max{f, g}: both guarantees hold, so the better one does at each alpha."""
 
     name = "maximum"
-    _bound = staticmethod(minimum_of)
+    _end = staticmethod(min)
     rebuild = staticmethod(maximum)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
@@ -154,19 +152,21 @@ class HullOfMinimum(_Pooled):
     """Greatest trade-off function below all operands: its profile is the largest of theirs."""
 
     name = "minimum"
-    _bound = staticmethod(maximum_of)
+    _end = staticmethod(max)
     rebuild: Callable[..., TradeOff] = staticmethod(minimum)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self._largest_answer("delta", epsilon, tol, lambda f, high: f.ceiling(epsilon, high) > high)
 
-    def expected(self, alpha: float) -> list[tuple[float, float]]:
+    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
         result = super().expected(alpha)
-        losses = [loss for loss, _ in result]
-        if not result or min(losses) < 0 < max(losses):
-            return result
-        return [max(result, key=lambda place: abs(place[0]))]
+        if not result:
+            return []
+        losses = np.array([loss for loss, _ in result])
+        taken = np.arange(len(losses))[:, None] == np.argmax(np.abs(losses), axis=0)
+        taken |= (losses.min(axis=0) < 0) & (losses.max(axis=0) > 0)
+        return list(zip(np.where(taken, losses, np.nan), (spread for _, spread in result), strict=True))
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         def may_exceed(f: TradeOff, high: Array) -> NDArray[np.bool_]:
@@ -258,7 +258,7 @@ class Mixture(Derived):
     def __init__(self, shares: Mapping[TradeOff, Fraction]) -> None:
         self.operands, self.shares = tuple(shares), tuple(shares.values())
         self.parameters = (self.shares,)
-        self.weights = tuple(float(share) or TINY for share in self.shares)
+        self.weights = tuple(float(share) or math.ulp(0.0) for share in self.shares)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)

@@ -88,23 +88,21 @@ def _rate(f: TradeOff, p: Any) -> Any:
 
 def one_order(f: TradeOff, rate: Any) -> TradeOff:
     """Return the Poisson-subsampled curve in one order of the pair; rates of nested samples multiply."""
-    return limited(_one_order(pure(f), rate), f.tightness)
-
-
-def _one_order(f: TradeOff, rate: Any) -> TradeOff:
-    symbolic = bool(f.free_symbols) or is_symbol(rate)
+    base = pure(f)
+    symbolic = bool(base.free_symbols) or is_symbol(rate)
+    result: TradeOff = Subsampled(base, rate)
     # P = Q, where no loss is positive
-    if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
-        return Identity()
-    if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(rate, Fraction):
-        points = f.vertices if f.alpha[-1] == 1 else [*f.vertices, (Fraction(1), Fraction(0))]
+    if rate == 0 or (not symbolic and rate < 1 and base.sup_loss == 0 and base.mass_at_infinity.upper == 0):
+        result = Identity()
+    elif isinstance(base, PiecewiseLinear) and base.is_rational and isinstance(rate, Fraction):
+        points = base.vertices if base.alpha[-1] == 1 else [*base.vertices, (Fraction(1), Fraction(0))]
         beta = [rate * b + (1 - rate) * (1 - a) for a, b in points]
-        return PiecewiseLinear([a for a, _ in points], beta).made_of(f)
-    if rate == 1:
-        return f @ Identity()
-    if isinstance(f, Subsampled) and not f.flipped and not symbols_of(rate, f.p):
-        return Subsampled(f.operands[0], Fraction(f.p) * Fraction(rate))
-    return Subsampled(f, rate)
+        result = PiecewiseLinear([a for a, _ in points], beta).made_of(base)
+    elif rate == 1:
+        result = base @ Identity()
+    elif isinstance(base, Subsampled) and not base.flipped and not symbols_of(rate, base.p):
+        result = Subsampled(base.operands[0], Fraction(base.p) * Fraction(rate))
+    return limited(result, f.tightness)
 
 
 class Subsampled(Derived):
@@ -121,7 +119,7 @@ class Subsampled(Derived):
     def rate(self) -> Bounds[float]:
         """The floats next to p, which are equal unless p is a fraction."""
         self.require_numbers()
-        return rational(Fraction(self.p))
+        return rational(self.p) if isinstance(self.p, Fraction) else Bounds(self.p, self.p)
 
     def rebuild(self, base: TradeOff, p: Any, flipped: bool) -> TradeOff:  # noqa: FBT001 - an argument
         result = one_order(base, p if p is self.p else _rate(base, p))
@@ -200,9 +198,10 @@ class Subsampled(Derived):
         return below, below if high is low and least == most else self._thin(high, least)
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
-        least, most = self.rate
-        law = self.operands[0].lattice_pld() if MIN_PROBABILITY <= least == most else None
-        return None if law is None else self._thin(law, most)
+        law = self.operands[0].lattice_pld()
+        if law is None or not MIN_PROBABILITY <= self.rate.lower == self.rate.upper:
+            return None
+        return self._thin(law, self.rate.upper)
 
     def folded_laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
         """Return laws of the hull of both orders, None unless the base is symmetric with one law.
@@ -213,7 +212,7 @@ class Subsampled(Derived):
         if not base.symmetric:
             return None
         low, high = base.laws()
-        if high is not low or low.span[1] > 1.5e3:  # as of a Gaussian of mu = 28
+        if high is not low or low.span[1] > 1e4:  # as of a Gaussian of mu = 107
             return None
         least, most = self.rate
         law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))

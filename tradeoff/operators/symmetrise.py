@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tradeoff.accounting.options import cache_for, query_options
-from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
+from tradeoff.accounting.options import cache_by_options
+from tradeoff.curves.contract import Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
@@ -142,8 +142,7 @@ class ProfileSymmetrised(BetaOperator):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
-        cache = cache_for(("turn", self), CHOICES)
-        place, height = cache.of(query_options().choices, lambda: CloseLines(f, 0.0).slope_one_point())
+        place, height = cache_by_options(self, "turn", lambda: CloseLines(f, 0.0).slope_one_point())
         h = _up_to(f, alpha, place, level, tol)
         mirrored = _up_to(f.inverse(), alpha, height, level, tol, right=True)
         low, high = maximum_of(h, mirrored)

@@ -261,7 +261,9 @@ def _lines(slopes: Array, deltas: Array) -> list[Line]:
 
 def refined_nodes(f: TradeOff) -> Nodes:
     """Choose nodes from about 0 to where the tail ends, closer where sides are farther apart than bounds."""
-    top = _top(f)
+    top, last = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
+    if top > 4.0:  # P(L > eps) and delta - Q(L = inf) may be negligible long before
+        top = min(top, end(f, last * (1 + 64 * _NOISE) + 1e-3 * _REACH))
     scale = np.concatenate([np.geomspace(2.0**-20, 1.0, 41), np.linspace(0.0, 1.0, 33)[1:]]) * top
     positive = np.unique(scale[scale >= _CLOSEST])
     positive = positive if len(positive) else np.array([_CLOSEST])
@@ -288,29 +290,6 @@ def refined_nodes(f: TradeOff) -> Nodes:
             break
         nodes = nodes.more(fresh)
     return nodes
-
-
-def _top(f: TradeOff) -> float:
-    """Return an epsilon above which P(L > eps) and delta - Q(L = inf) are negligible."""
-    limit, last = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
-
-    def first_negligible(epsilon: Array, delta: Array) -> float | None:
-        """Return the first node above which mass is negligible; None if that may be above the last node."""
-        # P(L > b) (e^b - e^a) <= delta(a) - delta(b), whose rounding counts as mass
-        fall = np.maximum(delta[:-1] - delta[1:], 0.0) + 4 * _NOISE * delta[:-1]
-        with np.errstate(divide="ignore", over="ignore"):
-            alpha = np.exp(np.log(fall) - epsilon[:-1] - np.log(np.expm1(np.diff(epsilon))))
-        heavy = np.flatnonzero((alpha > _REACH / 10) | (delta[:-1] > last * (1 + 64 * _NOISE) + _REACH / 10))
-        after = int(heavy[-1]) + 1 if len(heavy) else 0
-        return float(epsilon[after]) if after < len(epsilon) - 1 or epsilon[-1] >= limit else None
-
-    epsilon = np.unique(np.minimum(np.exp2(np.arange(-44.0, 1.0)), limit))
-    delta = f.bounds.delta(epsilon).upper
-    while (top := first_negligible(epsilon, delta)) is None:
-        epsilon = np.append(epsilon, min(2 * epsilon[-1], limit))
-        delta = np.append(delta, f.bounds.delta(epsilon[-1:]).upper)
-    finer = np.unique(np.minimum(top * np.arange(1.0, 33.0) / 32, limit))
-    return first_negligible(finer, f.bounds.delta(finer).upper) or top
 
 
 class BetaOperator(Derived):

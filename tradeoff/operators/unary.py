@@ -17,13 +17,13 @@ from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds, Pair, make_bounds
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.roots import bound_inverse
-from tradeoff.intervals.rounding import Array, around
+from tradeoff.intervals.rounding import Array
 from tradeoff.operators.tabulate import BetaOperator, largest, segments, tabulate
-from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.symbolic.forms import Form, convert_number, form, form_of_power, lines_group, two_lines
 
@@ -49,8 +49,8 @@ class Inverse(Derived):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        q = self.operands[0].mass_at_minus_infinity  # rounded twice
-        return Bounds(q, q) if q in {0.0, 1.0} else make_bounds(*around(q, 4))
+        q = self.operands[0].mass_at_minus_infinity
+        return Bounds(q, q) if q in {0.0, 1.0} else bound_mass(q)
 
     @property
     def mass_at_minus_infinity(self) -> float:

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import masses
+from tradeoff.pld.units import UNIT
 
 _LEAST = 1e-12  # least mu of a law: a smaller one is a greater one with noise added, and no less private
 _RATIOS = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
@@ -58,6 +59,50 @@ class Groups(NamedTuple):
     common: float
     group: float
     single: float
+
+
+@lru_cache(maxsize=16)
+def bound_gram(strategy: Any, bins: int, epochs: int) -> tuple[Array, Array]:
+    """Bound Gram matrices of the sums of columns of the steps of each bin: of |C| above, of C below.
+
+    Sums of a bin have a term for each epoch, and products one for each step; integers are exact.
+    """
+    steps, entries = bins * epochs, np.array(strategy)
+
+    def gram(values: Array) -> Array:
+        if values.ndim == 2:
+            columns = values.reshape(steps, epochs, bins).sum(axis=1)
+        else:
+            columns = np.zeros((steps, bins))
+            for t in range(steps):
+                columns[t : t + len(values), t % bins] += values[: steps - t]
+        return np.asarray(columns.T @ columns)
+
+    is_integer = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
+    size = gram(np.abs(entries))
+    off = 0.0 if is_integer else (steps + 4 * epochs + 16) * UNIT * size
+    return size + off, (gram(entries) if np.min(entries) < 0 else size) - off
+
+
+def group_bins(gram: Array, *, above: bool) -> Groups:
+    """Return groups of neighbouring bins whose Gram matrix is above, or below, in every entry.
+
+    Of all sizes of groups it is the one whose ratio has a variance next to that of the Gram matrix.
+    """
+    bins, off, sign = len(gram), ~np.eye(len(gram), dtype=bool), 1 if above else -1
+    best = math.inf, Groups(1, 1, 0.0, 0.0, 0.0)
+    for size in np.unique(np.geomspace(1, max(bins // 2, 1), 24).astype(int)).tolist():
+        group = np.arange(bins) // size
+        same = np.equal.outer(group, group)
+        kinds = [~same, same & off, ~off] if size > 1 else [~same, ~same, ~off]
+        levels = np.array([max(sign * float(np.max(sign * gram[kind])), 0.0) for kind in kinds])
+        levels = np.maximum.accumulate(levels) if above else np.minimum.accumulate(levels[::-1])[::-1]
+        levels *= [1, 1, 1 + 1e-6] if above else [1 - 1e-6, 1 - 1e-6, 1]  # each step has its own variance
+        parts = np.diff(levels, prepend=0.0) * (1 + sign * 8 * UNIT)
+        pairs = [np.sum(~same), np.sum(same & off), bins]
+        variance = float(np.dot(pairs, np.expm1(np.minimum(levels, 700))))
+        best = min(best, (sign * variance, Groups(bins, size, *parts.tolist())))
+    return best[1]
 
 
 @lru_cache(maxsize=16)

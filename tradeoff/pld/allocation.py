@@ -65,8 +65,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.law import logarithm
+from tradeoff.pld.units import TINY, UNIT
 
 STEEPEST = 20.0  # largest mu: beyond, one step among many hides little
 

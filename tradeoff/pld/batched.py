@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, few_bits
 from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate
 from tradeoff.pld.gaussian import (
     MOST,
@@ -24,9 +23,10 @@ from tradeoff.pld.gaussian import (
     path_rule,
 )
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
-from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed
+from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed, weighted_mass
 from tradeoff.pld.quadrature import QuadratureTransform
-from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.transformed import DampedPLD, MixturePLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT, few_bits
 
 
 def batch_factors(
@@ -88,7 +88,7 @@ def _steep(part: Component) -> bool:
 
 
 def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
-    """Return the law without its rarest losses, if it is of sampled normal pairs or a mixture.
+    """Return the law without its rarest losses or parts, if it is of sampled normal pairs or a mixture.
 
     In ``count`` rounds they have a mass of about e^-level, which changes no answer but makes M(c) huge for
     large c.
@@ -97,6 +97,10 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
     if isinstance(inner, MixtureLaw):
         # Nats by which rarer means may be left out: answers lack 1e-6 of themselves at most.
         return _without_rare_means(law, inner, math.exp(7.0 - level) / (3 * count))
+    if type(inner) is MixturePLD:
+        parts = sorted(inner.parts, key=lambda part: part[0])
+        gone = int(np.searchsorted(np.cumsum([w for w, _ in parts]), math.exp(-level) / count))
+        return law if gone == 0 else _without_parts(law, parts[gone:], parts[:gone])
     part = _sampled_normal(law)
     # Rounds above which nothing is damped: none of them is rare, and rounding is all that counts.
     if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
@@ -108,6 +112,24 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
         return law
     base = DampedNormalBase(mu, last, sharp)
     return DampedPLD(law, replace(part, base=base), base.outside(part.b))
+
+
+def _without_parts(
+    law: PrivacyLossDistribution,
+    kept: Sequence[tuple[float, PrivacyLossDistribution]],
+    gone: Sequence[tuple[float, PrivacyLossDistribution]],
+) -> PrivacyLossDistribution:
+    """Return a mixture whose parts ``gone`` have all their mass at -inf under P, and at +inf under Q.
+
+    That can only add to delta, and by the mass at +inf at most.
+    """
+    inner = MixturePLD(kept)
+    result = inner if isinstance(law, MixturePLD) else ReversedPLD(inner)
+    ends, rest = (result.mass_at_minus_infinity, result.mass_at_plus_infinity), [(w, 1.0) for w, _ in gone]
+    result.mass_at_minus_infinity, result.mass_at_plus_infinity = (
+        weighted_mass([(1.0, mass), *rest]) for mass in ends
+    )
+    return result
 
 
 def _without_rare_means(

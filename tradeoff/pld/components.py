@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, meet
-from tradeoff.intervals.roots import gauss_legendre
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
+from tradeoff.intervals.rounding import Array, Complex
+from tradeoff.pld.special import gauss_legendre
+from tradeoff.pld.units import TINY, UNIT
 
 LARGE = 600.0  # losses up to this one have an e^L that a float holds, and log1p(s expm1(L)) loses nothing
 
@@ -33,11 +34,6 @@ class SamplingRate(NamedTuple):
 
     part: float
     rest: float
-
-    @classmethod
-    def of(cls, p: float) -> SamplingRate:
-        """Return a rate with its complement."""
-        return cls(p, 1 - p)
 
     @property
     def slopes(self) -> tuple[float, float]:

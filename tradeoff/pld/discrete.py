@@ -20,8 +20,7 @@ from scipy.special import expit
 
 from tradeoff import balls
 from tradeoff.errors import DomainError, NoClosedForm, SizeError
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
-from tradeoff.intervals.special import log_pmf
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.law import (
     Atoms,
     Cells,
@@ -33,6 +32,8 @@ from tradeoff.pld.law import (
     in_order,
     logarithm,
 )
+from tradeoff.pld.special import log_pmf
+from tradeoff.pld.units import TINY, UNIT
 
 MAX_ATOMS = 4_000_000  # most atoms of one law
 LOST = 1e-300  # bound on the mass of atoms that are left out; e^-750 and less in truth

@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.roots import integrate
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits, position_slack
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,
@@ -38,8 +37,6 @@ from tradeoff.pld.components import (
     QuadratureNodes,
     SamplingRate,
     Tail,
-    log_sum,
-    panel_rule,
     scaled,
     slopes,
     subsampled_loss,
@@ -47,6 +44,8 @@ from tradeoff.pld.components import (
     tilted,
 )
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
+from tradeoff.pld.special import integrate
+from tradeoff.pld.units import TINY, UNIT, few_bits, position_slack
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 MOST = 0.5  # shares above one half leave densities that nearly vanish: not 1 + v for a small v
@@ -60,8 +59,8 @@ class Trapezoid(NamedTuple):
     """A trapezoid rule: its step, its first and last node, and the parameters of its error.
 
     Those are the room outside the ends, the digits, how many nodes may be left out, the distance of the rule
-    from the line, how negative powers there are, by which exponent a damped density grows next to the line,
-    and the mass that damping takes off. Columns of them are for as many rows of nodes.
+    from the line (of a half line, its angle at 0), by which exponent the integrand grows there, the mass that
+    damping takes off, and the stretch of a half line. Columns of them are for as many rows of nodes.
     """
 
     h: float
@@ -71,15 +70,15 @@ class Trapezoid(NamedTuple):
     digits: float
     reach: float
     a: float = 0.0
-    falling: float = 0.0
     grown: float = 0.0
     outside: float = 0.0
+    stretch: float = 1.0
 
     def left_out(self, log_p: Array, loss: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
         """Return a bound on the mass outside the ends, over the largest term, and which nodes count.
 
-        At the powers c, MARGIN from it, and 0. Outside the ends log-weights fall at least as fast as -x^2/2
-        from ``spare`` on: each tail is at most its end's weight over h spare. A node that is left out is
+        At the powers c, MARGIN from it, and 0. Outside the ends log-weights fall by at least ``spare`` times
+        the distance: each tail is at most its end's weight over h spare. A node that is left out is
         below e^-(digits + 20) of the largest term: at c a slope weighs it by a loss below 0.2 MAX_NODES, as
         h mu < 0.2. At powers between, of bells far apart where mu > 80, it may be more, but none is used.
         """
@@ -87,6 +86,19 @@ class Trapezoid(NamedTuple):
         weights -= np.max(weights, axis=-1, keepdims=True)
         ends = np.max(np.exp(weights[..., [0, -1]]), axis=(0, -1), keepdims=True)[0]
         return 2 * ends * (1 + 1 / (self.h * self.spare)), np.max(weights, axis=0) > -self.digits - 20
+
+
+class Place(NamedTuple):
+    """Nodes x + i ``height``, the logarithm of their weights over the step, and the error of the base loss.
+
+    The square of a node and its weight err by ``units`` of 2^-53.
+    """
+
+    x: Array
+    height: Any
+    width: Any
+    units: Array
+    moved: Array
 
 
 Points = Callable[[Component, float, Trapezoid, Array], tuple[QuadratureNodes, NDArray[np.bool_]]]
@@ -183,7 +195,7 @@ def damped_rule(part: Component, c: float, digits: float, y: float | None = None
     first, end = math.floor(-spare / h), math.ceil(end / h)
     _check_size(end - first, base)
     reach, away = end - first + 1.0, 0.0 if y is not None else a
-    return Trapezoid(h, first, end, spare, digits, reach, away, 0.0, grown, base.outside(part.d))
+    return Trapezoid(h, first, end, spare, digits, reach, away, grown + away * away / 2, base.outside(part.d))
 
 
 def line_points(
@@ -193,15 +205,15 @@ def line_points(
 
     If the base, the component and the rule hold columns, each row of the results is one component.
     """
-    mu, x = part.base.scale, rule.h * at
-    # l is two products and a difference, of a node that is a product itself; and mu may be a root.
-    logs = part.logs(part.base.loss(x), 4 * UNIT * (np.abs(mu * x) + mu * mu))
-    width, damping = np.log(rule.h * part.k), part.base.damping(x)
-    log_p = width + part.base.log_density(x) + logs.p - damping
-    # x^2/2 errs by 1.5 x^2 units and each of three sums by its size; log(h k) by 8 of itself, and by those
-    # of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
-    units = 16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + part.units
-    units = units + damping * part.base.stiffness(x)
+    base: Any = part.base
+    x, _, width, known, moved = base.place(rule, at)
+    logs = part.logs(base.loss(x), moved)
+    width, damping = width + np.log(rule.h * part.k), base.damping(x)
+    log_p = width + base.log_density(x) + logs.p - damping
+    # x^2/2 errs by 1.5 x^2 units and its node, and each of three sums by its size; log(h k) by 8 of itself,
+    # and by those of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
+    units = 16 + known + 12 * np.abs(width) + 4 * np.abs(logs.p) + part.units
+    units = units + damping * base.stiffness(x)
     tails, kept = rule.left_out(log_p, logs.loss, c)
     # Tails outside the nodes left out are small as those are.
     out = rule.reach + 2 * (1 + 1 / (rule.h * rule.spare))
@@ -227,7 +239,33 @@ def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
     # Tilts that need more nodes are rare, and their lines of few frequencies; squares of e^300 are floats.
     if max(part.b.part, part.d.part) > MOST or last - first > 20_000 or mu * h * last > 300.0:
         return None
-    return Trapezoid(h, first, last, spare, digits, last - first + 1.0, a, falling)
+    grown = a * a / 2 - falling * math.log(math.cos(mu * a / 2))
+    return Trapezoid(h, first, last, spare, digits, last - first + 1.0, a, grown)
+
+
+def half_rule(part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid:
+    """Return the rule of a half line, on it for frequencies up to y, or on a path above it for all.
+
+    It is that of the line in u, for t = T(u) = s log(1 + w), w = e^(u + ia). On Im u = v, a + v = angle, Re t
+    grows from 0 to infinity, Im t from 0 to s angle, and |T'| = s |w|/|1 + w| is at most 1/cos(angle) times
+    Re T'. So the integrand has a modulus that integrates to at most e^growth M(c) on every line between those
+    of angle 0 (on the path), or -1.3, and 1.3. At a node, |F T'| h at x = Re t is no more either: log |F| is
+    harmonic, so that F(x) is at most 2/(pi r) times the largest integral of |F| along a line that meets the
+    disc of radius r = |T'| cos(a) about x, and r is at most x and s. To the left the nodes fall as e^u; to
+    the right t grows nearly as s u, and they fall at least s ``spare`` a unit of u.
+    """
+    mu, powers = part.base.scale, (c - MARGIN, c + MARGIN)
+    falling = max(0.0, -powers[0]) * (min(part.b) > 0) + max(0.0, powers[1] - 1) * (min(part.d) > 0)
+    widest, top = 1.3, min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling))) * (2 if y is None else 1)
+    growth = top * top / 2 - falling * math.log(math.cos(mu * top / 2)) - math.log(math.cos(widest))
+    a, growth = (widest / 2, growth) if y is None else (0.0, growth + y * mu * top)
+    h, stretch = few_bits(2 * math.pi * (widest - a) / (digits + growth)), top / widest
+    spare = math.sqrt(2 * digits) + 1.5
+    end = mu * (slopes(part, powers)[1] - 0.5) + spare
+    first, last = math.floor(-(digits + 13) / h), math.ceil(end / stretch / h)
+    _check_size(last - first, part.base)
+    away = min(1.0, spare * stretch) / 2
+    return Trapezoid(h, first, last, away, digits, last - first + 1.0, a, 2 * growth, 0.0, stretch)
 
 
 def path_points(
@@ -237,19 +275,19 @@ def path_points(
 
     With columns in the component and the rule it does so for rows of nodes.
     """
-    mu, g, a, digits = part.base.scale, np.abs(part.g), rule.a, rule.digits
-    least, t = np.minimum(part.b.part, part.d.part), rule.h * at
-    base = mu * t - mu * mu / 2
-    moved = 4 * UNIT * (np.abs(mu * t) + mu * mu)
+    base: Any = part.base
+    mu, g, digits, least = base.scale, np.abs(part.g), rule.digits, np.minimum(part.b.part, part.d.part)
+    t, a, width, known, moved = base.place(rule, at)
+    z, loss, fading = base.fall(t) + 1j * a, base.loss(t), base.damping(t, rule.a)
     # On the line the moduli are those under the tilts of ``powers``; a node left out there, times its growth,
     # is left out here.
-    real, fading = part.logs(base, moved), part.base.damping(t, a)
-    tails, kept = rule.left_out(real.p - t * t / 2 - fading.real, real.loss, c)
-    lift = np.exp(a * a / 2 + rule.grown - rule.falling * np.log(np.cos(mu * a / 2)))
+    real = part.logs(loss, moved)
+    tails, kept = rule.left_out(real.p - z.real**2 / 2 + width.real - fading.real, real.loss, c)
+    lift = np.exp(rule.grown)
     lost = 3 * np.exp(-digits) + lift * (tails + rule.reach * np.exp(-digits - 20)) + rule.outside
     # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by two.
-    turn, rise = mu * a, np.exp(base)
-    excess = np.expm1(base) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2 + 1j * (rise * np.sin(turn))
+    turn, rise, width = mu * a, np.exp(loss), width + np.log(rule.h * part.k)
+    excess = np.expm1(loss) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2 + 1j * (rise * np.sin(turn))
     off = 32 * UNIT * (1 + rise) + rise * moved
     lower = _log1p(least * excess, least * (off + part.units * UNIT * np.abs(excess)) + TINY)
     # The greater density over the lesser is 1 + odds: a sum, a product and a quotient are less than 32 units.
@@ -257,16 +295,13 @@ def path_points(
     odds = g * excess / under
     off_odds = (g * off + (part.units + 32) * UNIT * np.abs(g * excess)) / np.abs(under) + 4 * TINY
     ratio = _log1p(odds, off_odds + np.abs(odds) * lower.error)
-    loss, log_p, p_error = ratio.log, lower.log, lower.error
+    loss, p_error, log_p = ratio.log, lower.error, width - z * z / 2 - LOG_SQRT_2PI + lower.log - fading
     if np.all(part.g < 0):
         # P has the greater share: its logarithm is the sum of both, and the path is below the line.
         loss, log_p, p_error = -loss.conj(), (log_p + loss).conj(), lower.error + ratio.error
     loss.imag = np.maximum(loss.imag, 0.0)  # as the truth is
-    width = np.log(rule.h * part.k)
-    phi = (a * a - t * t) / 2 - LOG_SQRT_2PI - 1j * np.sign(part.g) * a * t
-    log_p = width + phi + log_p - fading
-    units = 24 + 4 * (t * t + a * a) + 8 * a * np.abs(t) + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units
-    units = units + np.abs(fading) * part.base.stiffness(t)
+    units = 24 + known + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units
+    units = units + np.abs(fading) * base.stiffness(t)
     return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost), kept
 
 
@@ -392,6 +427,13 @@ class NormalBase(AffineBase):
         top = float(coarse[np.argmax((1 - c) * logs.p + c * logs.q + self.log_density(coarse))])
         return np.linspace(max(low, top - DROP), high, size)
 
+    def place(self, rule: Trapezoid, at: Array) -> Place:
+        """Return the nodes of a rule."""
+        x, mu = rule.h * at, self.scale
+        # l is two products and a difference, of a node that is a product itself; and mu may be a root.
+        moved = 4 * UNIT * (np.abs(mu * x) + mu * mu)
+        return Place(x, rule.a, np.zeros(1), 4 * (np.abs(x) + rule.a) ** 2, moved)
+
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         return nodes(line_points, component, c, line_rule(component, c, y, digits))
 
@@ -453,32 +495,29 @@ class HalfNormalBase(NormalBase):
         x = NormalBase(self.scale).grid(component, c, size) - self.scale / 2
         return np.linspace(max(float(x[0]), 0.0), x[-1], size)
 
-    def path(self, component: Component, c: float, digits: float) -> None:
-        return None
+    def place(self, rule: Trapezoid, at: Array) -> Place:
+        # log |1 + w| and arg(1 + w) by q = e^-|u|: x and the height are known to 64 units of themselves, and
+        # for large u, which is exact, to a few. The logarithm of T' errs by less than 64.
+        u = rule.h * at
+        q, right = np.exp(-np.abs(u)), u > 0
+        size = np.log1p(q * (2 * math.cos(rule.a) + q)) / 2
+        turn = np.arctan2(q * math.sin(rule.a), 1 + q * math.cos(rule.a))
+        turn = np.where(right, rule.a - turn, turn)
+        x, height = rule.stretch * (np.maximum(u, 0.0) + size), rule.stretch * turn
+        width = math.log(rule.stretch) + np.minimum(u, 0.0) - size
+        known, far = 4 + 60 * np.where(right, q, 1.0), x + height + self.scale / 2
+        moved = (known + 2) * UNIT * self.scale * (x + height)
+        return Place(
+            x, height, width + 1j * (rule.a - turn) if rule.a else width, 64 + (known + 4) * far**2, moved
+        )
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        high, spare = slopes(component, (c - MARGIN, c + MARGIN))[1], math.sqrt(2 * digits) + 1.5
-        mu, end = self.scale, self.scale * (high - 0.5) + spare
-        # Panels are narrower than 1: no point of an ellipse about one is farther out than end + 1.
-        t, width = panel_rule(component, c, y, (0.0, end), end + 1 + mu / 2)
-        # t is a sum of a sum and a product, 5 units of the panel's end, and l another product with mu.
-        logs = component.logs(self.loss(t), 7 * UNIT * mu * (t + 1))
-        log_p = width + self.log_density(t) + logs.p
-        # x = t + mu/2, known to 6 units of the end, moves x^2/2 by x times that, besides 1.5 x^2 units of its
-        # own; weights of 32 nodes are known to 64 units, logarithms to 8 of themselves, sums to their size.
-        square = 8 * (t + 1 + mu / 2) ** 2
-        units = 128 + square + 12 * np.abs(width) + 4 * np.abs(logs.p) + component.units
-        weights = np.array([log_p + power * logs.loss for power in (c, c - MARGIN, c + MARGIN, 0.0)])
-        share = weights - log_sum(weights)
-        # In the power a share is concave, a line less the logarithm of a sum of exponentials: from c on it
-        # stays below the line through those at c and c - MARGIN, before c through those at c and c + MARGIN.
-        inside = share[0] + np.maximum(share[0] - np.minimum(share[1], share[2]), 0.0)
-        share = np.maximum(inside, share[3])
-        # From the last node on the integrand falls at least as fast as e^-(x - mu high)^2/2.
-        tail = math.exp(share[-1] - width[-1] + math.log(component.k)) / spare
-        lost = 2 * tail + len(t) * math.exp(-digits - 20) + 1e-27
-        result = QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, np.array(lost))
-        return result.only(share > -digits - 20)
+        return nodes(line_points, component, c, half_rule(component, c, digits, y))
+
+    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
+        rule = half_rule(component, c, digits)
+        fits = rule.last - rule.first < 20_000 and self.scale * rule.stretch * rule.h * rule.last < 300.0
+        return nodes(path_points, component, c, rule) if fits else None
 
 
 class GaussianTransform(Transform):

@@ -13,8 +13,8 @@ import numpy as np
 from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, expm1, log1p, meet
-from tradeoff.intervals.roots import bracket_root, bracket_sides, integrate
-from tradeoff.intervals.rounding import TINY, UNIT, Array, position_slack
+from tradeoff.intervals.roots import bracket_root, bracket_sides
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,
@@ -28,9 +28,11 @@ from tradeoff.pld.components import (
     tilted,
 )
 from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
-from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, Transform, masses
+from tradeoff.pld.law import FULL, Cells, PlanningPoints, PrivacyLossDistribution, Transform, masses
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.quadrature import QuadratureTransform
+from tradeoff.pld.special import integrate
+from tradeoff.pld.units import TINY, UNIT, position_slack
 
 
 @dataclass(frozen=True)
@@ -415,9 +417,12 @@ class MixtureLaw(PrivacyLossDistribution):
             return Bounds(known.loss - known.error, known.loss + known.error)
 
         def test(x: Array) -> Bounds:
-            rise = expm1(loss(x))
+            at = loss(x)
+            # Of larger losses e^L is no float: a lesser one leaves more of Q, and delta is not below 0.
+            rise = expm1(Bounds(*(np.minimum(end, FULL) for end in at)))
             weight = gain - rise * p
-            return meet(self.pair.mass(weight, x, 1.0), -rise - self.pair.mass(weight, x, -1.0))
+            value = meet(self.pair.mass(weight, x, 1.0), -rise - self.pair.mass(weight, x, -1.0))
+            return Bounds(np.where(at.upper > FULL, 0.0, value.lower), value.upper)
 
         left, right = bracket_sides(test, delta)
         low, high = (loss(np.where(np.isfinite(x), x, 0.0)) for x in (left, right))

@@ -20,8 +20,11 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.errors import NoClosedForm
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index, position_slack
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip
+from tradeoff.intervals.rounding import Array, Complex, Index
 from tradeoff.pld.components import Component
+from tradeoff.pld.units import TINY, UNIT, position_slack
 
 FULL = 700.0  # exponents are cut here: a mass of e^-700 is negligible, and e^700 more than any mass
 
@@ -177,6 +180,11 @@ def _log_finite_mass(each: Sequence[float], counts: Sequence[int]) -> balls.Ball
     """Return log prod (1 - q_i)^n_i as a ball: no digits cancel, since all terms have one sign."""
     terms = (n * balls.log1p(balls.to_ball(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
     return sum(terms, balls.to_ball(0))
+
+
+def bound_mass(mass: float) -> Bounds[float]:
+    """Bound a mass at infinity of a law, known to 16 units of itself."""
+    return clip(Bounds.of(mass) * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT), 0.0, 1.0)
 
 
 def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:

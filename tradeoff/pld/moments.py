@@ -20,11 +20,12 @@ import numpy as np
 from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, log1p, meet, total, where
-from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, around, down, up
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import MARGIN
 from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
 from tradeoff.pld.quadrature import of_atoms
 from tradeoff.pld.transformed import ReversedPLD
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, around, down, up
 
 Function = Callable[[Array], Array]
 

@@ -24,9 +24,10 @@ from tradeoff.balls import log_quotient, lower_float, to_bounds
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Index, around
-from tradeoff.intervals.special import tail_above
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.gaussian import LOG_SQRT_2PI
+from tradeoff.pld.special import tail_above
+from tradeoff.pld.units import TINY, UNIT, around
 
 
 class Logs(NamedTuple):
@@ -97,13 +98,17 @@ class MixturePair:
         return even and self.p_weights == self.q_weights[::-1]
 
     @cached_property
-    def limits(self) -> tuple[float, float]:
-        """Return bounds on L, the extreme ratios of the weights: where L increases, its limits."""
-        each = [
-            tuple(to_bounds(log_quotient(q, p))) if p and q else (math.inf if q else -math.inf,) * 2
+    def log_ratios(self) -> list[Bounds[float]]:
+        """Bounds on the log of the ratio of the weights at every mean; L tends to the first and the last."""
+        return [
+            to_bounds(log_quotient(q, p)) if p and q else Bounds.of(math.inf if q else -math.inf)
             for p, q in zip(self.p_weights, self.q_weights, strict=True)
         ]
-        return float(min(low for low, _ in each)), float(max(high for _, high in each))
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Return bounds on L, the extreme ratios of the weights: where L increases, its limits."""
+        return min(each.lower for each in self.log_ratios), max(each.upper for each in self.log_ratios)
 
     @cached_property
     def weight_bounds(self) -> tuple[Bounds, Bounds, Bounds]:

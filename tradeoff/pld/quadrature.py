@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.intervals.rounding import UNIT, Array, Complex
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
 from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, logarithm
+from tradeoff.pld.units import UNIT
 
 _BLOCK = 64  # points added up at once
 
@@ -108,13 +109,9 @@ class QuadratureTransform(Transform):
         slip = self.powers @ (error + (2 + len(self.rows)) * UNIT * size) + y * self.mean_error
         return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), slip, self.powers @ ceiling)
 
-    @property
-    def variance(self) -> Array:
-        """Upper bounds on E_c (L - m)^2, a column: those of |rho''|, once the centre is taken out."""
-        return self._level(0).variance
-
     def around(self, y: Array, radius: float) -> Array:
-        parts = [level.around(y[here], radius, self.variance) for level, here in self._by_level(y)]
+        variance = self._level(0).variance
+        parts = [level.around(y[here], radius, variance) for level, here in self._by_level(y)]
         return np.asarray(self.powers @ np.concatenate(parts, axis=-1))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
@@ -140,14 +137,13 @@ class QuadratureTransform(Transform):
     def far(self, y: float) -> float:
         bounds = [[np.max(tail.mass - tail.variation / y) for tail in row] for row in self._tails]
         decayed = np.sum(np.fmax(bounds, 0.0), axis=1)  # NaN bounds nothing
-        rows = np.minimum(np.log1p(-np.minimum(decayed, 1 - UNIT)), self._bound_from(y))
+        rows = np.log1p(-np.minimum(decayed, 1 - UNIT))
+        if self._path is not None:
+            rows = np.minimum(rows, self._level(self.path).far(y))
         return math.fsum(self.powers * rows)
 
     def bound_from(self, y: float) -> float:
-        return self.far(y) if self._path is None else math.fsum(self.powers * self._bound_from(y))
-
-    def _bound_from(self, y: float) -> Array:
-        return np.zeros(1) if self._path is None else self._level(self.path).far(y)
+        return self.far(y) if self._path is None else math.fsum(self.powers * self._level(self.path).far(y))
 
     def cost(self, y: float) -> int:
         return int(self._level(int(self._which(np.array([y]))[0])).size.sum())
@@ -228,13 +224,18 @@ class Level:
 
     @cached_property
     def variance(self) -> Array:
-        """Bounds on E_c d^2."""
+        """Bounds on E_c d^2, and so on |rho''|, once the centre is taken out."""
         # The losses' own errors add to its root, the masses' are below 1e-6 where the bound is not trivial.
         scatter = np.sqrt(_sum(self.w * self.at * self.at))
         return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
 
-    def _sums(self, y: Array, *weights: Any) -> list[Complex]:
-        """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size."""
+    def _sums(self, y: Array, *weights: Any, even: bool) -> tuple[list[Complex], Array | None]:
+        """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size.
+
+        More than 16 ``even`` steps share their sines, in groups of at most 64; the first ones are returned.
+        """
+        if even and len(y) > 16:
+            return self._equispaced(y, *weights)
         result = [np.empty((len(self.d), len(y)), complex) for _ in weights]
         step = max(1, self.chunk // self.d.size)
         for start in range(0, len(y), step):
@@ -242,7 +243,7 @@ class Level:
             rise = _phase_rise(y[here, None] * (self.d / 2)[:, None, :])
             for whole, w in zip(result, weights, strict=True):
                 whole[:, here] = _add_up(rise, w)
-        return result
+        return result, None
 
     def _error(self, y: Array, u: Complex, heads: Array | None = None) -> Array:
         """Bound the errors of u: of summation, masses, losses, M(c) and the quadrature.
@@ -260,16 +261,13 @@ class Level:
 
     def ratio(self, y: Array, *, even: bool) -> LogRatio:
         """Sum w_j (e^(iy d_j) - 1)."""
-        if even and len(y) > 16:  # so many equal steps share their sines, in groups of their root or 64
-            (u,), heads = self._equispaced(y, self.w)
-            return logarithm(u, self._error(y, u, heads))
-        (u,) = self._sums(y, self.w)
-        return logarithm(u, self._error(y, u))
+        (u,), heads = self._sums(y, self.w, even=even)
+        return logarithm(u, self._error(y, u, heads))
 
     def _equispaced(self, y: Array, *weights: Any) -> tuple[list[Complex], Array]:
-        """Return ``_sums`` for equal steps by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1).
+        """Return ``_sums`` by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1), and the x of all y.
 
-        Returned with the x. A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
+        A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
         as much as one of real ones (and those of complex nodes are charged twice already), so that both sums
         err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The phases err as those of y, to
         which x and z add up but for 3 units of it.
@@ -299,14 +297,13 @@ class Level:
         With equal steps the slope's two sums are of terms up to 3 and 2 times those of ``slope_error``, and
         their phases err by up to 4 units more, as in ``_error``.
         """
-        weighted, heads = self.w * self.d, None
+        weighted = self.w * self.d
         known, drift = self.slope_error
-        if len(y) > 16 and np.ptp(np.diff(y)) == 0:
-            (u, slope), heads = self._equispaced(y, self.w, weighted)
+        is_even = len(y) > 16 and np.ptp(np.diff(y)) == 0
+        (u, slope), heads = self._sums(y, self.w, weighted, even=is_even)
+        if heads is not None:
             known = known + 5 * self.summed * self.distance
             drift = drift + 4 * UNIT * _sum(np.abs(weighted * self.d))
-        else:
-            u, slope = self._sums(y, self.w, weighted)
         slope = radius * 1j * (_sum(weighted) + slope)
         error: Array = self._error(y, u, heads) + radius * (known + y * drift) + radius**2 / 2 * variance
         return np.asarray(np.maximum(*logarithm(np.array([u + slope, u - slope]), error).ceiling))

@@ -17,8 +17,9 @@ from scipy.optimize import elementwise
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1
-from tradeoff.intervals.roots import applied
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import Array
+from tradeoff.pld.special import applied
+from tradeoff.pld.units import TINY, UNIT
 
 TRUST = 1e-12  # assumed accuracy of a density, relative, at the argument that it computes
 REACH = 2.0**498  # farthest point at which a density is evaluated, about 1e150: squares are floats

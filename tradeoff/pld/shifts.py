@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array, position_slack
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import AffineBase, Component, QuadratureNodes, panel_rule
 from tradeoff.pld.law import (
     Atoms,
@@ -20,6 +20,7 @@ from tradeoff.pld.law import (
     logarithm,
 )
 from tradeoff.pld.quadrature import QuadratureTransform
+from tradeoff.pld.units import UNIT, position_slack
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,18 +31,41 @@ c' their numbers.
     randomised response of k answers           b = 0                  c = k - 2
     subset selection, d of k                   b = (d - 1)/(k - d)    c = (k - d - 1)/d
     basic RAPPOR, r = e^(eps0/2)               b = 1/r                c = r
-    Laplace noise of scale 1/eps0 on [0, 1]    b = 0                  c = r - 1
+    any with a blanket of mass 1/r             b = 0                  c = r - 1
 
 Subsets: b and c are ratios of binomial coefficients of k - 2. RAPPOR: two bits are shown as they are with the
 odds r to 1 each, the others have one law, for any number of bits. The blanket of mass 1/r is a little smaller
 than the best one, as all bits set agree with every record.
 
-Laplace noise: the infimum of all densities has mass gamma = e^(-eps0/2), as (eps0/2) e^(-eps0 max(y, 1-y)).
-For any randomiser with a blanket of mass gamma, the ratios (u, v) of two densities to the infimum are in [1,
-e^eps0], of mean 1/gamma under the blanket, and a hockey-stick divergence is the mean of a convex function of
-the sum of u - t v. So it is convex in u and in v, and mass may be spread to e^eps0 and 1, of probability p =
-(1/gamma - 1)/theta and 1 - p; and it is submodular, largest where u and v are never both e^eps0 (p <= 1/2).
-That is the law of b = 0, 1/D = gamma p, whatever the two records: for Laplace noise D = r (r + 1).
+RAPPOR of h hashes: with odds r = e^(eps0/2h), an answer is r^(2a - h') times as likely as it is for no bits,
+a of the h' <= h bits of the record being shown, so the blanket has mass r^-h = e^(-eps0/2). Ratios to it lie
+in [1, e^eps0] and have the mean of those of one hash, which are at an end; those of two records are
+independent, or grow with common bits. So one hash is the least private, by the order below.
+
+**Ratios inside.** A blanket of mass gamma and the ratios u, v of two densities to it lead to
+
+    delta(t) = E (Z_1 + ... + Z_n)_+/n,   Z = u - t v with probability gamma, drawn from the blanket, else 0,
+
+t = e^eps (Balle, Bell, Gascon, Nissim 2019), which grows with Z in convex order. So mass of u, or of v, may
+be spread to 1 and e^eps0, of probability p = (1/gamma - 1)/theta; and expectations are submodular in u and v,
+so largest where these are never both e^eps0 (p <= 1/2). That is the law of b = 0, 1/D = gamma p.
+
+For Laplace noise the infimum of all densities is 1/r times that at 1/2. Let x <= 1/2 be a record: u falls
+from e^(eps0 (1-x)) to e^(eps0 x) as y grows, and so does its ratio to that of a record closer to 1/2. These
+have one mean, so they cross once, and 0 has the u largest in convex order; 1 has its mirror image. The
+largest means over events of one probability are subadditive, and add up where u and -v both fall: no pair is
+worse than 0 and 1, of (u, v) = (X, 1) or (1, X) alike, X <= e^eps0 with P(X >= x) = x^(-1/2) up to there.
+With t = (1 + s)/(1 - s),
+
+    2 delta/(1 + t) = E (|tanh(L/2)| - s)_+ = E (Z_1 + ... + Z_n)_+/n,   Z = +-(X - 1) - s (X + 1) or 0;
+
+chords between values make the law, in units of theta. A value is that of a law on a lattice, doubled log2 n
+times. Mass between two nodes goes to both, its mean kept; below the lattice to its start; above it to its
+end, with the excess added up, as (x + y)_+ <= x_+ + y_+. A mass e off at x costs e x_+, and e times the mean
+of the sum of the others, at most the sum of those of all sums that are joined. A product of transforms of
+length N is off by 3 * 8 log2(N) units of the product of a 1-norm and a 2-norm
+(``accounting.lattice.convolve.fft_error``), and by sqrt(N) as much in sum. Where this is more than what is
+gained, the law of b = 0 is used.
 
 The pair of data sets behind lower bounds has n - 1 records alike, and one that is like them or not. Under
 records alike each outcome agrees with the other one alone with probability 1/D, and with its own alone with
@@ -66,9 +89,10 @@ from scipy.special import expit
 
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, quotient
-from tradeoff.intervals.rounding import UNIT, Array, Index
-from tradeoff.intervals.special import log_pmf
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.discrete import AtomicLaw, merged
+from tradeoff.pld.special import log_pmf
+from tradeoff.pld.units import UNIT
 
 _REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies outside, and is moved to y = 1
 _LISTED = 4_000_000  # most pairs of C and a: a second or two
@@ -107,6 +131,8 @@ def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
     else:
         listed = _distances_of_many(epsilon, records - 1, both, neither)
     y, weight, slack = _spread(*map(np.concatenate, zip(*listed, strict=True)))
+    if randomizer.kind == "laplace":
+        y, weight, slack = _laplace_answers(epsilon, records, y, weight)
     kept = weight > 0
     y, weight, slack = y[kept], weight[kept], slack[kept]
     # Near 1, 1 - tau = 2/(1 + e^eps0) and 1 - y keep the digits that tau y has lost.
@@ -287,6 +313,76 @@ def _spread(y: Array, weight: Array, slack: Array) -> tuple[Array, Array, Array]
     result += _added(np.minimum(cell + 1, _NODES), weight * share, size)
     most = 2 * np.max(np.bincount(cell))
     return nodes, result, np.full(size, np.max(slack) + UNIT * (most + 4))
+
+
+def _laplace_answers(epsilon: float, records: int, y: Array, weight: Array) -> Listed:
+    """List y of Laplace noise, at most as large as those of any randomiser with such a blanket."""
+    tau, high = math.tanh(epsilon / 2), min(8 * math.sqrt(float(np.sum(weight * y * y))), 1.0)
+    near = np.linspace(0.0, high, 129)[:-1]
+    nodes = np.append(near, np.geomspace(high, 1.0, 64) if high < 1 else 1.0)
+    nodes[-1] = 1.0
+    excess = (1 + 1e-11) * (np.maximum(y - nodes[:, None], 0.0) @ weight)
+    sticks = _laplace_sticks(epsilon, records, tau * near) / tau
+    excess[:128] = np.minimum(excess[:128], (1 + 1e-11) * sticks + 1e-15)
+    slopes = np.append(np.diff(excess) / np.diff(nodes), 0.0)
+    above = np.maximum(np.diff(slopes), 0.0) * (1 + 1e-12)
+    result = np.append(max(1 - float(np.sum(above)), 0.0), above)
+    return nodes, result, np.full(len(nodes), 1e-11)
+
+
+def _laplace_sticks(epsilon: float, records: int, s: Array) -> Array:
+    """Bound the mean of (|tanh(L/2)| - s)_+ for Laplace noise from above."""
+    half, cells, rows = 1024, 512, len(s)
+    theta, kept, k = math.expm1(epsilon), math.exp(-epsilon / 2), np.arange(cells + 1) / cells
+    # X in cells from x to x e^4a has mean x e^2a there: both ends of all cells have the same shares.
+    a = epsilon / 4 / cells
+    cell = -math.expm1(-2 * a) * np.exp(-epsilon / 2 * k[:-1])
+    p = np.append(cell * expit(2 * a), kept) + np.append(0.0, cell * expit(-2 * a))
+    size, h = np.expm1(epsilon * k) / theta, 2.5 / half
+    base = np.zeros((rows, 2 * half))  # without the mass at 0
+    for sign in (1, -1):
+        place = (sign * size - s[:, None] * (size + 2 / theta)) / h + half
+        low = np.floor(place)
+        for up, share in ((0, 1 - place + low), (1, place - low)):
+            at = (low.astype(int) + up + 2 * half * np.arange(rows)[:, None]).ravel()
+            base += _added(at, (share * (p * kept / 2)).ravel(), base.size).reshape(base.shape)
+    x, deviation = np.maximum(np.arange(-half, half), 0), math.sqrt(kept * float(p @ size**2))
+    v, still, stay, m, added = base, 1 - kept, 1 - kept, 1, np.zeros(rows)
+    # Errors of masses, and of means of x_+; means of the other sums.
+    errors = start = np.array(
+        [2 * UNIT + kept * (1e-13 + 8 * UNIT * epsilon), kept * (1e-12 + 1e-14 * epsilon)]
+    )
+    others = np.zeros(rows)
+    for digit in f"{records:b}"[1:]:
+        for double in (True, False) if digit == "1" else (True,):
+            other, rest = (v, still) if double else (base, stay)
+            full = np.zeros((rows, 4 * half))
+            full[:, half : 3 * half] = still * other + rest * v
+            product = np.fft.rfft(v, 4 * half) * np.fft.rfft(other, 4 * half)
+            full += np.maximum(np.fft.irfft(product, 4 * half), 0.0)
+            norms = [float(np.max(np.linalg.norm(each, k, axis=1))) for each in (v, other) for k in (1, 2)]
+            slip = 2.5e-12 * max(norms[::2]) * max(norms[1::2]) + 1e-14 * float(np.max(np.sum(full, axis=1)))
+            others += h * ((v + other) @ x) + 2 * added
+            errors = errors + (errors if double else start) + [slip + 8 * UNIT, 2 * half * h * slip]
+            m, still, added = (2 * m, still**2, 2 * added) if double else (m + 1, still * stay, added)
+            if min(2.0 * m, 12 * deviation * math.sqrt(m) + 3) > half * h:
+                wide = np.zeros((rows, 4 * half))
+                wide[:, half : 3 * half] = base
+                v, base, h = _thinned(full), _thinned(wide), 2 * h
+            else:
+                v, outside = full[:, half : 3 * half].copy(), full[:, 3 * half :]
+                v[:, 0] += np.sum(full[:, :half], axis=1)
+                v[:, -1] += np.sum(outside, axis=1)
+                added = added + h * (outside @ np.arange(1, half + 1))
+    return np.asarray(theta / records * (h * (v @ x) + added + errors[0] * others + errors[1]))
+
+
+def _thinned(lattice: Array) -> Array:
+    """Leave out every other node, whose mass goes to both sides."""
+    result, moved = lattice[:, ::2].copy(), lattice[:, 1::2] / 2
+    result += moved
+    result[:, 1:] += moved[:, :-1]
+    return result
 
 
 @lru_cache(maxsize=16)

@@ -24,7 +24,7 @@ import numpy as np
 
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, total
-from tradeoff.intervals.rounding import UNIT, Array, position_slack
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.components import (
     Component,
     SamplingRate,
@@ -47,6 +47,7 @@ from tradeoff.pld.law import (
     masses,
     weighted_mass,
 )
+from tradeoff.pld.units import UNIT, position_slack
 
 Ends = tuple[float, float]
 
@@ -55,9 +56,6 @@ class TransformedPLD(PrivacyLossDistribution):
     """A law made of others: bounds on its losses follow from theirs, and all else is that of ``base``."""
 
     base: PrivacyLossDistribution
-
-    def _begin(self, base: PrivacyLossDistribution) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
 
     @abstractmethod
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
@@ -87,10 +85,11 @@ class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        self._begin(base)
-        self.p, self.share = p, SamplingRate.of(p)
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
+        self.p, self.share = p, SamplingRate(p, 1 - p)
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
-        self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
+        mass = base.mass_at_plus_infinity
+        self.mass_at_plus_infinity = weighted_mass([(p, mass)]) if mass else 0.0
         # Mass at -infinity becomes an atom at log(1 - p), below the span. It is known to 16 units; a
         # logarithm costs 8 of itself.
         self._lowest, self._added = math.log1p(-p) if p < 1 else -math.inf, np.zeros((4, 0))
@@ -192,7 +191,7 @@ class ReversedPLD(TransformedPLD):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
-        self._begin(base)
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
         self.symmetric, self.mass_at_minus_infinity = base.symmetric, base.mass_at_plus_infinity
         self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
@@ -315,7 +314,7 @@ class PositivePart(TransformedPLD):
     """
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
-        self._begin(base)
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
         self.mass_at_plus_infinity = base.mass_at_plus_infinity
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:

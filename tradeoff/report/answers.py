@@ -19,7 +19,6 @@ from tradeoff.display import Displayed, TextTable, exactly, plain, rounded
 from tradeoff.errors import KindError, TradeOffError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Mechanism, Plan
-from tradeoff.mechanisms.plan import plain as plain_data
 from tradeoff.operators.pointwise import Maximum
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.sweeps import Table
@@ -199,13 +198,6 @@ def composition(curve: TradeOff) -> TradeOff:
     if isinstance(curve, Maximum) and isinstance(curve.operands[0], Tensor) and not curve.exact:
         return limited(curve.operands[0], curve.tightness)
     return curve
-
-
-def mechanism_rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Yield the number of runs, the kind and the parameters of each mechanism as texts."""
-    for each, n in plan.mechanisms.items():
-        parameters = plain_data(each.parameters()).items()
-        yield f"{n:,}", each.kind, ", ".join(f"{name} = {value}" for name, value in parameters)
 
 
 def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -> str:

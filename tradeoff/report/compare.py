@@ -370,25 +370,23 @@ def compare(
     values: Any = {name: np.atleast_1d(reals(name, at)).ravel().tolist() for name, at in given.items()}
     exact = answer_query(curve, **values)
     beta = curve.bounds(ALPHAS)
-    claims = _claims(curve, methods, step or (lambda _: None))
-    return Comparison(curve, exact, tuple(compare_claim(*each, exact, beta) for each in claims), beta)
-
-
-def _claims(
-    curve: TradeOff, methods: Sequence[str] | Mapping[str, Any] | None, step: Callable[[str], Any]
-) -> Iterator[tuple[str, Claim | str]]:
     if not isinstance(methods, Iterable | None):
         raise domain("methods", methods, "names, or a mapping from names to curves")
     names = list(METHODS) if methods is None else [methods] if isinstance(methods, str) else list(methods)
+    rows: list[Row] = []
     for name in names:
         if name not in METHODS and not isinstance(methods, Mapping):
             raise domain("method", name, f"one of {', '.join(map(repr, METHODS))}")
     for name in names:
-        step(name)
+        if step is not None:
+            step(name)
+        claim: Claim | str
         if isinstance(methods, Mapping):
-            yield name, claim_of(name, methods[name])
-            continue
-        try:
-            yield name, claim_of(name, METHODS[name](composition(curve)))
-        except TradeOffError as error:
-            yield name, str(error)
+            claim = claim_of(name, methods[name])
+        else:
+            try:
+                claim = claim_of(name, METHODS[name](composition(curve)))
+            except TradeOffError as error:
+                claim = str(error)
+        rows.append(compare_claim(name, claim, exact, beta))
+    return Comparison(curve, exact, tuple(rows), beta)

@@ -25,7 +25,6 @@ from tradeoff.report.answers import (
     certify_plan,
     finite,
     join_certificates,
-    mechanism_rows,
     row,
 )
 from tradeoff.report.compare import ALPHAS, Comparison
@@ -73,6 +72,7 @@ def report(
         made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
     exact, gaussian = claim_of("exact", curve), outline(claim_of(mu_name(reduction), reduction))
     panels = [each for each in comparison if each.claim is not None]
+    losses = [f"{name}: at most {most}" for name, _, most in lines if not name.startswith("beta")]
     sides = "The truth lies between the two bounds; they account for rounding."
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
@@ -80,7 +80,7 @@ def report(
         assumptions=_items([*assumptions(plan), *curve.assumptions]),
         sides=sides if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
         risks=_items(risks(curve)),
-        mechanisms=TextTable([*mechanism_rows(plan)], ("runs", "mechanism", "parameters")).html(),
+        mechanisms=plan.grid().html(),
         answers=TextTable(lines, COLUMNS).html(),
         proofs=proofs + "".join(f"<p>{escape(each)}</p>" for each in answers.reasons),
         gdp=_describe_reduction(reduction),
@@ -90,6 +90,7 @@ def report(
         comparison=TextTable(comparison.table(4), comparison.header()).html(),
         notes=_items(comparison.notes()),
         methods=_image(comparison_figure(curve, panels, across=2), "Profile of each method"),
+        parameters=escape("; ".join(losses) or "Which ε, at which δ?"),
         plan=file,
         version=escape(__version__),
     )
@@ -242,6 +243,6 @@ def registry_entry(title: str, plan: Plan, answers: Answers) -> dict[str, Any]:
         "post_processing": None,
         "composition": f"Composed as trade-off functions, with certified bounds, by tradeoff {__version__}.",
     }
-    rows = (f"{n} × {kind}: {parameters}" for n, kind, parameters in mechanism_rows(plan))
+    rows = (f"{n} × {mechanism!r}" for mechanism, n in plan.mechanisms.items())
     entry["implementation"]["mechanisms"] = "\n".join([*rows, *assumptions(plan)[1:], *answers.assumptions])
     return {"status": "Draft", "tier": None, "deployment": entry}

@@ -17,11 +17,12 @@ from tradeoff.audits.refutation import claimed
 from tradeoff.baselines import ORDERS, converted, renyi_divergence
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, NoClosedForm, TradeOffError, shown
+from tradeoff.families.from_masses import Profile
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import BoundedRange
 from tradeoff.filters.base import pure_loss
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, sqrt, total
+from tradeoff.intervals.functions import exp, log, log1p, sqrt, total
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Tabulated
@@ -164,23 +165,11 @@ def claim_of_pairs(
     with suppress(TradeOffError):
         epsilon([1e-5, *deltas])  # one batch costs less than single questions
     epsilon([1e-5])  # raises here where the rule does not apply
-    answered = evaluate_each(epsilon, np.array(deltas), math.inf)
-    pairs = np.array([[epsilon_at_0, *answered, 0.0], [0.0, *deltas, 1.0]])
-    e, d = map(Bounds.of, pairs[:, np.isfinite(pairs[0]), None])
-
-    def profile(at: Array) -> Array:
-        # delta(x) of f_{e,d} is d + (1 - d) (e^e - e^x)/(1 + e^e) for |x| < e, d + (1 - d) (1 - e^x) below -e
-        # and d above e. The larger of both terms in x below is the one that applies.
-        between = -expm1(Bounds.of(at) - e) / (1 + exp(-e))
-        result: Array = (d + (1 - d) * maximum(between, -expm1(at), 0.0)).upper.min(axis=0)
-        return np.minimum(result, 1.0 if formula is None else formula(at))
-
-    def beta(alpha: Array) -> Array:
-        steep, flat = 1 - d - exp(e) * alpha, exp(-e) * (1 - d - alpha)
-        result: Array = maximum(steep, flat, 0.0).lower.max(axis=0)
-        return result
-
-    return Claim("", "bound", beta, profile, epsilon, source)
+    losses = evaluate_each(epsilon, np.array(deltas), math.inf).tolist()
+    pairs = zip([epsilon_at_0, *losses, 0.0], [0.0, *deltas, 1.0], strict=True)
+    curve = Profile.from_epsilon_delta((e, d) for e, d in pairs if e <= 700)
+    delta = curve.delta if formula is None else lambda at: np.minimum(curve.delta(at), formula(at))
+    return Claim("", "bound", curve, delta, epsilon, source)
 
 
 def evaluate_each(function: Function, at: Array, missing: float) -> Array:
@@ -262,9 +251,13 @@ def _claim_of_releases(
     curve: TradeOff,
     share: float,
     least: Callable[[float, Sequence[Release]], float],
-    epsilon_at_0: float = math.inf,
+    *,
+    pure: bool = False,
 ) -> Claim:
-    """Return the claim of a rule for releases; those of unbounded loss split a share of delta equally."""
+    """Return the claim of a rule for releases; those of unbounded loss split a share of delta equally.
+
+    ``pure``: the rule holds for delta = 0, too, where all losses are bounded.
+    """
     parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
 
@@ -280,6 +273,7 @@ def _claim_of_releases(
         rows = zip(*(releases(*part, np.array(deltas) * share) for part in parts), strict=True)
         return [least(delta, each) for delta, each in zip(deltas, rows, strict=True)]
 
+    epsilon_at_0 = rule([0.0])[0] if pure and not unbounded else math.inf
     # Fewer pairs make a curve where each evaluates a composed one.
     return claim_of_pairs(source, rule, 12 if unbounded else 81, epsilon_at_0=epsilon_at_0)
 
@@ -303,10 +297,7 @@ def _basic(curve: TradeOff) -> Claim:
         result = baselines.basic_composition(losses, [each.failure for each in releases])
         return result.epsilon if result.delta <= delta else math.inf
 
-    parts = [Release(*pure_loss(factor), n) for factor, n in factors(curve).items()]
-    is_pure = all(math.isfinite(each.epsilon) and each.failure == 0 for each in parts)
-    epsilon_at_0 = least(0.0, parts) if is_pure else math.inf
-    return _claim_of_releases("Dwork, Roth 2014, Theorem 3.16", curve, 1 - 1e-12, least, epsilon_at_0)
+    return _claim_of_releases("Dwork, Roth 2014, Theorem 3.16", curve, 1 - 1e-12, least, pure=True)
 
 
 # Arguments of ``claim_of`` by method; a method that does not apply raises a ``TradeOffError``.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import reals
 from tradeoff.display import folded, rounded
 from tradeoff.errors import DomainError, KindError, TradeOffError, needed, shown
 from tradeoff.intervals.rounding import Array
@@ -309,19 +310,13 @@ def heatmap(
         raise KindError(f"table must be a result of tradeoff.sweep, got {shown(table)}")
     x, y, name, values = _grid(table, column)
     axes = ax if ax is not None else new_axes()
-    mpl = module("matplotlib")
+    settings, ticker = getattr(axes.figure, "style", {}), module("matplotlib.ticker")
     remedy = "give increasing levels, keywords of pcolormesh, and values within some hundred powers of ten"
-    with (
-        mpl.rc_context(getattr(axes.figure, "style", {})),
-        np.errstate(all="ignore"),
-        matplotlib_errors(remedy),
-    ):
+    with module("matplotlib").rc_context(settings), np.errstate(all="ignore"), matplotlib_errors(remedy):
         # colours and levels are logarithmic above a ratio of 30
         log = values.min() > 0 and values.max() > 30.0 * values.min()
-        norm = module("matplotlib.colors").LogNorm() if log else None
-        look = {"cmap": "Blues", "norm": norm, "shading": "nearest", "rasterized": True, **style}
-        cells = axes.pcolormesh(x, y, values, **look)
-        ticker = module("matplotlib.ticker")
+        look = {"cmap": "Blues", "norm": "log" if log else None, "shading": "nearest", "rasterized": True}
+        cells = axes.pcolormesh(x, y, values, **{**look, **style})
         # labels of more than seven lines overlap on one column
         locator = ticker.LogLocator(subs=(1, 2, 5)) if log else ticker.MaxNLocator(7)
         chosen = levels if levels is not None else locator.tick_values(values.min(), values.max())
@@ -329,8 +324,7 @@ def heatmap(
         effects = module("matplotlib.patheffects")
         for text in axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize="small"):
             text.set_path_effects([effects.withStroke(linewidth=2, foreground="white")])
-        axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
-        axes.set(xscale=_scale(x), yscale=_scale(y))
+        axes.set(xlabel=table.columns[0], ylabel=table.columns[1], xscale=_scale(x), yscale=_scale(y))
         for axis, along in ((axes.xaxis, x), (axes.yaxis, y)):
             # powers of ten are enough ticks on three decades
             if _scale(along) == "log" and along[-1] < 1e3 * along[0]:
@@ -349,19 +343,15 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
     name = column or (answers[0] if len(answers) == 1 else "upper")
     if name not in table.columns:
         raise DomainError(f"column must be one of {table.columns}, got {name!r}")
-    try:
-        x, across = np.unique(np.array(table[first], dtype=float), return_inverse=True)
-        y, up = np.unique(np.array(table[second], dtype=float), return_inverse=True)
-        numbers = np.array(table[name], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"{first!r}, {second!r} and {name!r} must be numbers: {error}") from error
+    x, across = np.unique(reals(first, table[first]), return_inverse=True)
+    y, up = np.unique(reals(second, table[second]), return_inverse=True)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise DomainError(f"{first!r} and {second!r} must be finite")
     if min(len(x), len(y)) < 2 or len(table) != len(x) * len(y):
         grid = f"{len(x)} values of {first!r} and {len(y)} of {second!r}"
         raise DomainError(f"table must be a grid of two or more values each, got {len(table)} rows of {grid}")
     values = np.full((len(y), len(x)), np.nan)
-    values[up, across] = numbers
+    values[up, across] = reals(name, [np.nan if each is None else each for each in table[name]])
     if not np.isfinite(values).any():
         raise DomainError(f"{name!r} must have a finite value")
     label = {"upper": "upper bound", "lower": "lower bound"}.get(name, name)
@@ -501,10 +491,9 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
         pale = f"rgba({','.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))},0.3)"
         if each.band is not None:
             edge = {"type": "scatter", "mode": "lines", "showlegend": False, "hoverinfo": "skip"}
-            edge |= {"x": each.x.tolist(), "line": {"width": 0}}
-            low, high = map(_finite, each.band)
-            yield {**edge, "y": low}
-            yield {**edge, "y": high, "fill": "tonexty", "fillcolor": pale}
+            edge |= {"x": each.x, "line": {"width": 0}}
+            yield {**edge, "y": each.band[0]}
+            yield {**edge, "y": each.band[1], "fill": "tonexty", "fillcolor": pale}
         if each.y is not None:
             yield _trace(each, view.symbol, {"color": colour, "dash": dash, "width": width, **style})
         if each.unsafe is not None and np.isfinite(each.unsafe).any():
@@ -514,20 +503,18 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
 
 def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
     """Return a line whose values under the pointer are rounded towards its side."""
-    values = np.asarray(each.y)
-    texts = [
-        rounded(y, each.side, 6) if each.side else f"{y:.6g}" for y in values[np.isfinite(values)].tolist()
-    ]
-    sign = {"lower": "≥ ", "upper": "≤ ", "": ""}[each.side]
-    under_pointer = np.full(len(values), "unknown", dtype=object)
-    under_pointer[np.isfinite(values)] = texts
+    values, sign = np.asarray(each.y), {"lower": "≥ ", "upper": "≤ ", "": ""}[each.side]
+    texts = (
+        "unknown" if np.isnan(y) else rounded(y, each.side, 6) if each.side else f"{y:.6g}"
+        for y in values.tolist()
+    )
     return {
         "type": "scatter",
         "mode": "lines",
         "name": _html(each.name),
-        "x": each.x.tolist(),
-        "y": _finite(values),
-        "text": [f"{symbol} {sign}{text}" for text in under_pointer],
+        "x": each.x,
+        "y": values,
+        "text": [f"{symbol} {sign}{text}" for text in texts],
         "hovertemplate": "%{text}",
         "line": line,
     }
@@ -541,7 +528,3 @@ def _html(name: str) -> str:
         text = re.sub(r"_\{(.*?)\}", r"<sub>\1</sub>", text)
         parts[i] = re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", text)
     return "".join(parts)
-
-
-def _finite(values: Array) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in values.tolist()]

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from typing import Any, Literal, get_args
 
@@ -15,7 +16,6 @@ from tradeoff.baselines import Baseline
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import choice
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import exactly, rounded, typeset_power
 from tradeoff.errors import TradeOffError
 from tradeoff.families.gaussian import Gaussian
@@ -25,7 +25,7 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.limits import ApproximateCurve, BerryEsseen
 from tradeoff.mechanisms import Mechanism, Plan, SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import Tabulated
+from tradeoff.operators.tabulate import Tabulated, largest, segments
 from tradeoff.report.answers import factors
 from tradeoff.report.methods import Claim
 
@@ -41,9 +41,8 @@ def name_items(items: Sequence[Any]) -> list[str]:
     """
     for digits in (2, 4, 6, 17):  # the fewest with which all names differ
         names = [_name(each, digits) for each in items]
-        if len(
-            {(name, getattr(each, "symmetric", True)) for name, each in zip(names, items, strict=True)}
-        ) == len(items):
+        orders = [getattr(each, "symmetric", True) for each in items]
+        if len(set(zip(names, orders, strict=True))) == len(items):
             break
     return names
 
@@ -74,13 +73,12 @@ def _curve(curve: TradeOff, digits: int) -> str:
     parts = factors(curve)
     if not any(isinstance(f, Subsampled) and isinstance(f.operands[0], Gaussian) for f in parts):
         return typeset(curve.notation + assuming(curve.assumptions))
-    names = []
-    for f, n in parts.items():
-        match f:
-            case Subsampled(operands=(Gaussian(mu=mu),), p=p):
-                names.append((_mechanism(SubsampledGaussian(1 / float(mu), float(p)), digits), n))
-            case _:
-                names.append((typeset(f"{f.notation}^{n}".removesuffix("^1")), 1))
+    names = [
+        (_mechanism(SubsampledGaussian(1 / float(f.operands[0].mu), float(f.p)), digits), n)
+        if isinstance(f, Subsampled) and isinstance(f.operands[0], Gaussian)
+        else (typeset(f"{f.notation}^{n}".removesuffix("^1")), 1)
+        for f, n in parts.items()
+    ]
     return _joined(names, " ⊗ ") + assuming(curve.assumptions)
 
 
@@ -238,11 +236,21 @@ def view_of(kind: Kind, scale: Scale, claims: Sequence[Claim]) -> View:
 
 
 def make_series(view: View, claims: Sequence[Claim]) -> Iterator[Series]:
-    """Yield the series of each claim; one that has no answer raises a ``TradeOffError``."""
-    if view.kind == "error":
-        return _errors(view.grid, claims)
-    make = _profile if view.kind == "profile" else _beta
-    return (make(view, claim) for claim in claims)
+    """Yield the series of each claim; one that has no answer raises a ``TradeOffError``.
+
+    Errors are distances of each beta from the first claim's bounds, whose width is that claim's band.
+    """
+    if view.kind != "error":
+        yield from map(partial(_profile if view.kind == "profile" else _beta, view), claims)
+        return
+    alpha, (first, *others) = view.grid, claims
+    low, high = _arrays(first.band(alpha)) if first.band else (first.evaluate("beta", alpha),) * 2
+    yield Series(first.name, "", alpha, None, (np.zeros_like(alpha), high - low))
+    for claim in others:
+        band = None if claim.kind == "estimate" else claim.band
+        beta = claim.evaluate("beta", alpha) if band is None else _arrays(band(alpha))[0]
+        unsafe, safe = positive(beta - high), positive(low - beta)
+        yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=unsafe)
 
 
 def make_known_series(view: View, claims: Sequence[Claim]) -> Iterator[Series | None]:
@@ -264,33 +272,18 @@ def positive(values: Array) -> Array:
     return np.where(values > 0, values, np.nan)
 
 
-def _lines_below(curve: PiecewiseLinear, at: Array) -> tuple[Array, Array]:
-    """Return corners of the maximum of the curve's lines at some type I errors: chords would lie above it."""
-    apart = np.append(np.diff(curve.alpha.astype(float)) > 0, True)
-    alpha, beta = curve.alpha.astype(float)[apart], curve.beta.astype(float)[apart]
-    k = np.unique(np.clip(np.searchsorted(alpha, at, side="right") - 1, 0, len(alpha) - 2))
-    slope = (beta[k + 1] - beta[k]) / (alpha[k + 1] - alpha[k])
-    height = beta[k] - slope * alpha[k]
-    first, last, bend = alpha[k[:-1] + 1], alpha[k[1:]], slope[:-1] - slope[1:]
-    meet = np.divide(height[1:] - height[:-1], bend, out=first.copy(), where=bend != 0)
-    meet = np.clip(meet, first, last)
-    # Steep lines are rounded and intersect elsewhere in floats: the lower of both is safe there.
-    y = np.minimum(height[:-1] + slope[:-1] * meet, height[1:] + slope[1:] * meet)
-    inner = np.append(y, height[-1] + slope[-1] * alpha[-1])
-    return np.concatenate([alpha[:1], meet, alpha[-1:]]), np.append(beta[k[0]], np.maximum(inner, 0.0))
-
-
 def _beta(view: View, claim: Claim) -> Series:
     """Return the line of beta, or 1 - beta; the safe side is below beta, and above 1 - beta."""
     x, y, band = view.grid, None, None
     if view.whole and claim.whole is not None:
         sides: Tabulated = claim.whole()
         corners = np.unique(np.concatenate([side.alpha.astype(float) for side in sides]))
-        few = len(corners) <= 400  # that can be seen
-        if not few and view.xscale == "linear":
-            x, y = _lines_below(sides.lower, x)
-        elif few:
+        if len(corners) <= 400:  # that can be seen
             x = np.union1d(x, corners[corners >= x[0]])
+        elif view.xscale == "linear":  # the largest of some lines, as chords would lie above the curve
+            k = np.unique(np.searchsorted(sides.lower.points[0][:-1], x, side="right") - 1)
+            lines = segments(sides.lower)
+            x, y, *_ = largest([lines[j] for j in k], up=False).points
         band = sides.lower.bounds(x).lower if y is None else y, sides.upper.bounds(x).upper
     elif claim.band is not None:
         band = _arrays(claim.band(x))
@@ -319,18 +312,6 @@ def _visible(view: View, low: Array, high: Array) -> tuple[Array, Array]:
     """Return a band whose zeros lie below the end of a log axis."""
     least = 1e-3 * view.ylim[0] if view.yscale == "log" else -np.inf
     return np.maximum(low, least), np.maximum(high, least)
-
-
-def _errors(alpha: Array, claims: Sequence[Claim]) -> Iterator[Series]:
-    """Yield the distance of each beta from the first claim's bounds, whose width is that claim's band."""
-    first, *others = claims
-    low, high = _arrays(first.band(alpha)) if first.band else (first.evaluate("beta", alpha),) * 2
-    yield Series(first.name, "", alpha, None, (np.zeros_like(alpha), high - low))
-    for claim in others:
-        band = None if claim.kind == "estimate" else claim.band
-        beta = claim.evaluate("beta", alpha) if band is None else _arrays(band(alpha))[0]
-        unsafe, safe = positive(beta - high), positive(low - beta)
-        yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=unsafe)
 
 
 def _arrays(bounds: Bounds) -> tuple[Array, Array]:

@@ -77,18 +77,14 @@ def add_title(figure: Figure, title: str) -> None:
     """Put a title above all axes in lines that fit the width, and extend the figure by its height."""
     from matplotlib import rcParams
 
-    text, best = figure.suptitle("", fontsize=rcParams["axes.titlesize"]), [""]
+    text = figure.suptitle("", fontsize=rcParams["axes.titlesize"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
         # 120 characters fill a line of the widest figures
         for columns in range(min(len(title), 120), 0, -1):
-            lines = [line.replace("$", r"\$") for line in textwrap.wrap(title, columns)]
-            if best != [""] and len(lines) > len(best):
-                break
-            text.set_text("\n".join(lines))
+            text.set_text("\n".join(textwrap.wrap(title, columns)).replace("$", r"\$"))
             if text.get_window_extent().width <= 0.97 * figure.bbox.width:
-                best = lines  # the narrowest with as few lines is balanced
-        text.set_text("\n".join(best))
+                break
         figure.set_figheight(figure.get_figheight() + text.get_window_extent().height / figure.dpi)
 
 

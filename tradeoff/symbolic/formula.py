@@ -25,7 +25,7 @@ from tradeoff.symbolic.forms import Form, convert_number, evaluate, form
 
 _TAILS = np.geomspace(1e-9, 0.04, 16)
 _GRID = np.concatenate([[0.0], _TAILS, np.linspace(0.05, 0.95, 46), (1 - _TAILS)[::-1], [1.0]])
-_SLACK = 1e-12  # violation of a property on the grid that rounded constants explain
+_GRID_TOLERANCE = 1e-12  # violation of a property on the grid that rounded constants explain
 _CHECK_BITS = 512  # bits of a check: differences of nearby values keep their digits
 _NEAR = -33_000  # power of 2 that is near 0
 _JUMP = 1e-30  # difference that is a jump unless it shrinks by a tenth from one to the other
@@ -128,7 +128,7 @@ class Symbolic(TradeOff):
         if self.free_symbols:
             return ()
         properties = "convex, decreasing and continuous at 0" + ", and its own inverse" * self.symmetric
-        return (f"{self.expr} is {properties} (checked at {len(_GRID)} points, to {_SLACK:g}).",)
+        return (f"{self.expr} is {properties} (checked at {len(_GRID)} points, to {_GRID_TOLERANCE:g}).",)
 
     @cached_property
     def symmetric(self) -> bool:
@@ -220,7 +220,7 @@ class Symbolic(TradeOff):
     def loss_bounds(self) -> Bounds[float]:
         """Bounds on log -f'(0+); the slope near 0 is less, and that at 0 is its limit if it is close."""
         at, near = (to_bounds(balls.log(-self._slope(x))) for x in (to_balls(0), to_balls(2) ** _NEAR))
-        is_limit = 0 <= at.upper - near.lower < _SLACK
+        is_limit = 0 <= at.upper - near.lower < _GRID_TOLERANCE
         return Bounds(float(np.fmax(near.lower, -np.inf)), at.upper if is_limit else np.inf)
 
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
@@ -257,7 +257,7 @@ def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
 
 def _exceeds(values: Balls) -> Any:
     """Whether balls are certainly above the slack."""
-    return to_floats(values)[0] > _SLACK
+    return to_floats(values)[0] > _GRID_TOLERANCE
 
 
 def _check_symbol(alpha: Any) -> Any:

@@ -32,12 +32,13 @@ from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
 from tradeoff.accounting.options import NODE_TERMS, Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.batched import batch_factors, damped_law, sketches
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.gaussian import REACH
 from tradeoff.pld.law import PrivacyLossDistribution, Transformed, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
+from tradeoff.pld.units import TINY, UNIT
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ class ContourCache:
             waiting, c = waiting[falls & (estimate > goal[waiting])], 1 + 2**0.25 * (c - 1)
         for c, mine in group_by_key(tilts):
             point = self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
-            result[mine] = [point.psi(each) for each in x[mine].tolist()]
+            result[mine] = point.psi(x[mine])
         return result
 
     def _log_psi(self, c: float) -> float:
@@ -355,7 +356,9 @@ class ContourEngine(Engine[Cost]):
         return effort._replace(accuracy=effort.accuracy / by)
 
     def coarse(self, effort: Cost) -> Cost | None:
-        return effort._replace(share=min(self.terms / effort.terms, 1.0) / _TUNING.looking)
+        looking = _TUNING.looking
+        share = min(self.terms / effort.terms, 1.0) / looking
+        return effort._replace(accuracy=looking * effort.accuracy, share=share)
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)

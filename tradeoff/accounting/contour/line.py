@@ -22,9 +22,10 @@ import numpy as np
 from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
 from tradeoff.accounting.options import NODE_TERMS, query_options
 from tradeoff.errors import MissingExtraError, SizeError
-from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, few_bits
+from tradeoff.intervals.rounding import Array, Complex
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.pld.law import LogRatio, Transform, Transformed
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, few_bits
 
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
@@ -35,7 +36,7 @@ _DEEP = 8.5  # frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) lea
 _LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
 
 _BLOCK = 32  # terms whose phases are computed; those of the next ones are theirs times one more phase
-_MANY = 64 * _BLOCK  # terms from which that pays
+_MANY = 6 * _BLOCK  # terms from which that pays, and is charged no more rounding
 _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
 
 
@@ -50,11 +51,14 @@ class Chernoff(NamedTuple):
     c: float
     log_m: float
 
-    def psi(self, x: float) -> float:
+    def psi(self, x: Array) -> Array:
         """Bound psi(x) = delta(x) - Q(L = inf) from above."""
         if self.log_m == math.inf:
-            return 1.0
-        return math.exp(min(_rounded_up(self.log_m, log_kappa(self.c), -(self.c - 1) * x), 0.0)) + TINY
+            return np.ones(len(x))
+        terms = self.log_m, log_kappa(self.c), -(self.c - 1) * x
+        # Three terms known to 8 units of themselves and 1, three sums, and an exponential of 4 units.
+        size = 1 + abs(terms[0]) + abs(terms[1]) + np.abs(terms[2])
+        return np.asarray(np.exp(np.minimum(sum(terms) + 16 * UNIT * size, 0.0)) + TINY)
 
 
 def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
@@ -80,12 +84,9 @@ def chernoff_epsilon(
 ) -> float:
     """Bound the loss x with psi(x) = ``psi`` from above."""
     point = try_chernoff(laws, counts, tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
-    return _rounded_up(point.log_m, log_kappa(point.c), -math.log(psi)) / (point.c - 1)
-
-
-def _rounded_up(*terms: float) -> float:
-    """Sum exponents, each known to 8 units of itself and 1, so that e^sum and a quotient stay above."""
-    return math.fsum(terms) + 16 * UNIT * (1 + _size(terms))
+    terms = point.log_m, log_kappa(point.c), -math.log(psi)
+    # Terms known to 8 units of themselves and 1, their sum and a quotient.
+    return (math.fsum(terms) + 16 * UNIT * (1 + _size(terms))) / (point.c - 1)
 
 
 def _size(terms: Sequence[float]) -> float:
@@ -255,12 +256,16 @@ class ContourLine:
             # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): each errs within the charge.
             size = len(sums.values) // len(sums.error)
             y, starts = (sums.step * np.arange(n, dtype=float) for n in (_BLOCK, size))
-            for k, pace in enumerate((self.mean - x).tolist()):
+            each = max(1, _PIECE // size)
+            for first in range(0, len(x), each):
+                some = slice(first, first + each)
+                pace = (self.mean - x[some])[:, None]
                 within, between = (_unit(phase) for phase in (pace * y, _BLOCK * (pace * starts)))
-                # Not by BLAS, which starts threads for so few numbers; any order of sums is charged.
-                rows = np.einsum("ij,j->i", sums.values, within).reshape(-1, size)
-                parts = np.add.reduceat((between * rows).real, np.arange(0, size, _BLOCK), axis=1)
-                result[:, k] = np.sum(parts, axis=1)
+                for total, values in zip(result, sums.values.reshape(-1, size, _BLOCK), strict=True):
+                    # Not by BLAS, whose sums depend on their number; any order of sums is charged.
+                    rows = between * np.einsum("ij,kj->ki", values, within)
+                    parts = np.add.reduceat(rows.real, np.arange(0, size, _BLOCK), axis=1)
+                    total[some] = np.sum(parts, axis=1)
         # mean - x, which moves every phase, is known to three roundings, with y.
         slip = self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
         return result, (sums.error + sums.rounding)[:, None] + np.outer(sums.moment, slip)

@@ -22,10 +22,11 @@ import numpy as np
 from tradeoff import balls
 from tradeoff.accounting.contour.line import DIGITS, ContourLine
 from tradeoff.balls import Balls, to_ball, to_balls, to_complex
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.pld.gaussian import DampedNormalBase, GaussianLaw, damped_rule, path_points, path_rule
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import DampedPLD, SubsampledPLD
+from tradeoff.pld.units import UNIT
 
 _BITS = 128  # 1e9 rounds of a ball's radius, times cancellation, are far below the digits of an answer
 _MOST = 1e7  # nodes of a line times those of a rule: less than a second

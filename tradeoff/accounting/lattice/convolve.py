@@ -21,8 +21,9 @@ from scipy import fft
 
 from tradeoff.accounting.engine import Enclosure
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex, Index
+from tradeoff.intervals.rounding import Array, Complex, Index
 from tradeoff.pld.law import combine_masses_at_infinity
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT
 
 
 @dataclass(frozen=True, eq=False)

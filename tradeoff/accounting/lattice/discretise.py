@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
+from tradeoff.pld.units import TINY, UNIT
 
 _FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than their slack
 

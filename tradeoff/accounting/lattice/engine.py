@@ -29,10 +29,11 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
+from tradeoff.pld.units import UNIT
 
 
 class TruncatedPLD(PrivacyLossDistribution):

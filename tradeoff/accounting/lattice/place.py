@@ -11,9 +11,10 @@ import numpy as np
 from tradeoff.accounting.lattice.convolve import TiltedFactor, Window
 from tradeoff.accounting.lattice.discretise import discretise
 from tradeoff.accounting.options import query_options
-from tradeoff.intervals.rounding import UNIT, Array, Index
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.pld.cumulant import Cumulant, saddle, tilt_for_epsilon
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
+from tradeoff.pld.units import UNIT
 
 
 class Effort(NamedTuple):

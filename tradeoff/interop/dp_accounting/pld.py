@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,13 +12,14 @@ from tradeoff.balls import log_quotient, to_ball, to_balls, to_bounds, upper_flo
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.errors import DomainError, domain, needed
 from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, rational
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, round_points, whole
+from tradeoff.intervals.polygon import ONE, hull, round_points, whole
 from tradeoff.intervals.rounding import Array
+from tradeoff.operators.tabulate import largest, segments
 
 
 class Orders(NamedTuple):
@@ -48,27 +48,13 @@ class Orders(NamedTuple):
 
     def curve(self) -> PiecewiseLinear:
         """Return the curve of the order "remove" from both: max of ``remove`` and ``~add``, rounded down."""
-        lines = [*_edges(self.remove), *((b, a, c) for a, b, c in _edges(self.add))]
-        return _through(corners(lines, up=False))
+        lines = [*segments(self.remove), *((b, a, c) for a, b, c in segments(self.add))]
+        return limited(largest(lines, up=False), BOUND)
 
     def guarantee(self) -> PiecewiseLinear:
         """Return the curve for every ordered pair: the either-order envelope of ``curve()``."""
-        points = _points(self.curve())
-        return _through([*points, *((y, x) for x, y in points)])
-
-
-def _through(points: Iterable[Point]) -> PiecewiseLinear:
-    return limited(PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True)), BOUND)
-
-
-def _points(f: PiecewiseLinear) -> list[Point]:
-    return [(int(alpha * ONE), int(beta * ONE)) for alpha, beta in f.vertices]
-
-
-def _edges(f: PiecewiseLinear) -> list[Line]:
-    """Return the half-planes above the segments of a polygon, whose intersection it bounds."""
-    steps = [(y - v, u - x, x, y) for (x, y), (u, v) in pairwise(_points(f))]
-    return [(fall * ONE, run * ONE, fall * x + run * y) for fall, run, x, y in steps]
+        curve = self.curve()
+        return limited(pointwise(curve, curve.inverse(), largest=False), BOUND)
 
 
 def from_pld(pld: Any) -> Orders:
@@ -128,8 +114,8 @@ def _curve(pmf: Any) -> PiecewiseLinear:
             break
         alpha, beta = alpha + run, beta - fall
         points.append((alpha, beta))
-    convex = hull([*points, (0, ONE), (ONE, 0)])
-    return _through(round_points(convex, up=False))
+    convex = round_points(hull([*points, (0, ONE), (ONE, 0)]), up=False)
+    return limited(PiecewiseLinear.of_wholes(*zip(*hull(convex), strict=True)), BOUND)
 
 
 def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:

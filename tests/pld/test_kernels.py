@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Callable
@@ -16,16 +15,9 @@ from flint import arb, ctx
 from tests.truth.balls import ball, cumulative, quantile
 from tradeoff import balls
 from tradeoff.errors import SizeError
-from tradeoff.intervals import (
-    functions,
-    polygon,
-    roots,
-    rounding,
-    special,
-)
+from tradeoff.intervals import functions
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import few_bits
-from tradeoff.pld import law, moments
+from tradeoff.pld import law, moments, special, units
 
 UNIT = 2.0**-53
 DRAW = np.random.default_rng(1)
@@ -42,11 +34,11 @@ def within(low: object, high: object, truths: list[arb], units: float = 1e12) ->
 class TestRounding:
     @pytest.mark.parametrize("x", [0.0, 1.0, -1.0, 3.7, -5e-324, 1e300])
     def test_around_rounds_outward(self, x: float) -> None:
-        (low, high), size = rounding.around(x, 8), abs(Fraction(x))
+        (low, high), size = units.around(x, 8), abs(Fraction(x))
         assert Fraction(float(low)) < Fraction(x) - 8 * size / 2**53
         assert Fraction(float(high)) > Fraction(x) + 8 * size / 2**53
         assert high - low <= 22 * UNIT * abs(x) + 1e-323
-        assert (rounding.down(x), rounding.up(x)) == rounding.around(x, 4)
+        assert (units.down(x), units.up(x)) == units.around(x, 4)
 
 
 class TestDifferences:
@@ -54,24 +46,24 @@ class TestDifferences:
         for size in (1e-15, 1e-8, 0.1, 0.7, 5.0, 1e3):
             p = 0.3 + DRAW.random((2, 40)) * np.array([[1.0], [1e-3]])
             q = p[0] * (1 + size * (1 + DRAW.random(40))), np.zeros(40)
-            result = rounding.log_ratio((p[0], np.zeros(40)), q)
+            result = units.log_ratio((p[0], np.zeros(40)), q)
             error = np.abs(result) * 8 * UNIT + 16 * UNIT**2
             truths = [(arb(b) / arb(a)).log() for a, b in zip(p[0].tolist(), q[0].tolist(), strict=True)]
             within(result - error, result + error, truths)
 
     def test_log_ratio_of_close_fractions_contains_truth(self) -> None:
         ends = np.array([0.7, 0.6, 0.9]), np.array([1e-17, 3e-20, 0.25])
-        result = rounding.log_ratio(ends, (ends[0], 3 * ends[1]))
+        result = units.log_ratio(ends, (ends[0], 3 * ends[1]))
         p, q = ([ball(Fraction(a) - n * Fraction(b)) for a, b in zip(*ends, strict=True)] for n in (1, 3))
         error = np.abs(result) * 8 * UNIT + 16 * UNIT**2
         within(result - error, result + error, [(y / x).log() for x, y in zip(p, q, strict=True)])
         for a, b in DRAW.normal(size=(20, 2)) * [[1.0, 1e-9]]:
             exact = Fraction(a) - Fraction(b)
-            assert sum(map(Fraction, map(float, rounding.two_difference(a, b)))) == exact
+            assert sum(map(Fraction, map(float, units.two_difference(a, b)))) == exact
 
     def test_position_slack_values(self) -> None:
-        assert rounding.position_slack(np.array([0.0, 0.5]), np.array([0.1, 0.0])).tolist() == [0.4]
-        slack = rounding.position_slack(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.0, 9.0]))
+        assert units.position_slack(np.array([0.0, 0.5]), np.array([0.1, 0.0])).tolist() == [0.4]
+        slack = units.position_slack(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.0, 9.0]))
         assert slack.tolist() == pytest.approx([0.6, 0.0, 1.0])
 
 
@@ -156,93 +148,6 @@ def test_normal_isf_of_deep_tails_contains_truth(y: float) -> None:
     assert high == math.nextafter(low, math.inf)
 
 
-class TestRoots:
-    def test_bracket_root_returns_neighbours(self) -> None:
-        level = np.array([0.3, 1e-9, -2.0, 1e5, 1e30])
-        above, at_most = roots.bracket_root(lambda x: -(x**3), level)
-        assert (-(above[:4] ** 3) > level[:4]).all()
-        assert (-(at_most**3) <= level).all()
-        assert (np.nextafter(above[:4], np.inf) == at_most[:4]).all()
-
-    def test_bracket_root_without_crossing_returns_infinities(self) -> None:
-        above, at_most = roots.bracket_root(np.zeros_like, np.array([1.0, -1.0]), farthest=1e3)
-        assert (above[0], at_most[1]) == (-np.inf, np.inf)
-
-    def test_bracket_root_beyond_farthest(self) -> None:
-        above, at_most = roots.bracket_root(lambda x: -np.sign(x - 5e3), np.array([0.5, -2.0]), farthest=1e3)
-        assert 1e3 < above[0] < 5e3
-        assert (at_most[0], above[1]) == (np.inf, above[0])
-
-    def test_bracket_sides_of_band(self) -> None:
-        sides = lambda t: (1 - t - 0.1, 1 - t + 0.1)  # noqa: E731 - a band
-        low, high = roots.bracket_sides(sides, np.array([0.5]))
-        assert (low[0], high[0]) == pytest.approx((0.4, 0.6))
-        low, high = roots.bound_inverse(sides, np.array([0.5, 1.2]))
-        assert (low.tolist(), high.tolist()) == (pytest.approx([0.4, 0.0]), pytest.approx([0.6, 0.0]))
-
-    def test_largest_and_find_root(self) -> None:
-        assert roots.largest(lambda x: x <= 0.7, 0.0, 1.0) == pytest.approx(0.7)
-        assert roots.find_root(lambda x: x**3 - 2, 0.0, 5.0) == pytest.approx(2 ** (1 / 3), abs=1e-9)
-        assert (roots.find_root(lambda x: x - 9, 0.0, 5.0), roots.find_root(lambda x: x + 9, 0.0, 5.0)) == (
-            5.0,
-            0.0,
-        )
-        assert roots.find_root(lambda x: math.nan if x > 1 else x - 0.5, 0.0, 5.0) == pytest.approx(
-            0.5, abs=1e-9
-        )
-
-
-class TestPolygons:
-    def test_lower_hull_keeps_vertices(self) -> None:
-        x, y = (
-            np.array([*map(Fraction, side)], dtype=object)
-            for side in ((0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 1, 0))
-        )
-        assert [list(side) for side in polygon.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
-
-    @pytest.mark.parametrize("up", [False, True])
-    def test_corners_round_to_one_side(self, up: bool) -> None:
-        lines = [(3, 1, 1), (1, 3, 1), (4, 4, 1), (3, 1, 0)]
-        exact = [(0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0)]
-        result = polygon.corners(lines, up=up)
-        assert [(Fraction(a, polygon.ONE), Fraction(b, polygon.ONE)) for a, b in result] == exact
-        third = polygon.round_points([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
-        assert (third > polygon.ONE // 3) == up
-        assert abs(third - polygon.ONE // 3) <= polygon.ONE >> 53
-
-    @pytest.mark.parametrize(
-        ("n", "d"), [(1, 3), (1, 10**20), (10**20 - 1, 10**20), (2, 3), (1, 2), (1, 10**330)]
-    )
-    def test_coordinates_contain_truth(self, n: int, d: int) -> None:
-        low, high = (
-            Fraction(polygon.round_points([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
-            for up in (False, True)
-        )
-        assert low <= Fraction(n * polygon.ONE // d, polygon.ONE) <= high
-        near = min(Fraction(n, d), 1 - Fraction(n, d))
-        assert high - low <= (
-            Fraction(1, 2**53) if near > Fraction(1, 1024) else near / 2**52 + Fraction(1, polygon.ONE)
-        )
-        assert all(Fraction(float(x)) == x or Fraction(float(1 - x)) == 1 - x for x in (low, high))
-
-    def test_envelope_is_greatest_line(self) -> None:
-        draw = random.Random(5)
-        for _ in range(200):
-            # Few numbers, so that many lines are parallel or meet in one point.
-            lines = [(draw.randint(0, 3), draw.randint(1, 3), draw.randint(0, 6)) for _ in range(6)]
-            walls = [(draw.randint(1, 3), 0, draw.randint(0, 4)) for _ in range(2)]
-            at = [(Fraction(x, d), Fraction(y, d)) for x, y, d in polygon.envelope([*lines, *walls])]
-
-            def height(x: Fraction, lines: list[tuple[int, int, int]] = lines) -> Fraction:
-                return max(Fraction(0), *((c - a * x) / b for a, b, c in lines))
-
-            assert at[0][0] == max(Fraction(0), *(Fraction(c, a) for a, _, c in walls))
-            assert at == sorted(at)
-            for (x, y), (u, v) in itertools.pairwise([*at, at[-1]]):
-                assert (height(x), height((x + u) / 2)) == (y, (y + v) / 2)
-            assert height(at[-1][0] + 1) == height(at[-1][0])
-
-
 def positive(scale: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     return lambda x, rise, fall: (np.exp(-x / scale), rise * fall)
 
@@ -250,16 +155,16 @@ def positive(scale: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
 @pytest.mark.parametrize("ends", [[0.0, 0.01], [0.0, 0.5], [0.0, 3.0], [-1.0, 7.0, 7.5]])
 def test_integrate_contains_truth(ends: list[float]) -> None:
     start, stop = np.array(ends[:-1]), np.array(ends[1:])
-    first, second = roots.integrate(positive(1.0), start, stop, np.ones(len(start)))
+    first, second = special.integrate(positive(1.0), start, stop, np.ones(len(start)))
     assert first == pytest.approx(np.exp(-start) - np.exp(-stop), rel=4e-15)
     assert second == pytest.approx((stop - start) ** 3 / 6, rel=4e-15)
     with pytest.raises(SizeError, match="too many"):
-        roots.integrate(positive(1.0), start, stop, np.full(len(start), 1e9))
+        special.integrate(positive(1.0), start, stop, np.full(len(start), 1e9))
 
 
 @pytest.mark.parametrize("nodes", range(1, 33))
 def test_gauss_legendre_errors(nodes: int) -> None:
-    for k, (x, w) in enumerate(zip(*roots.gauss_legendre(nodes), strict=True), 1):
+    for k, (x, w) in enumerate(zip(*special.gauss_legendre(nodes), strict=True), 1):
         root, weight = arb.legendre_p_root(nodes, nodes - k, weight=True)
         assert abs(arb(x) - root) <= UNIT
         assert abs(arb(w) / weight - 1) <= 64 * UNIT
@@ -296,7 +201,7 @@ def test_few_bits_multiples_are_exact() -> None:
         10 ** draw.uniform(-300, 290) for _ in range(99)
     ]
     for step in steps:
-        short = few_bits(step)
+        short = units.few_bits(step)
         assert 0 < short <= step
         assert Fraction(short) >= Fraction(step) * (1 - Fraction(1, 2**23))
         for k in (1, 3, 2**29 - 1, draw.randrange(2**29)):
