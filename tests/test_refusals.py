@@ -103,7 +103,7 @@ to.from_densities(st.norm.pdf, st.norm.pdf, breaks="x") => breaks
 to.from_densities(lambda _: "a", st.norm(1).pdf) => p(x) must be an array of real numbers, got
 to.from_densities(lambda _: None, st.norm(1).pdf) => p(x) must be an array of real numbers, got
 to.from_densities(lambda _: object(), st.norm(1).pdf) => p(x) must be an array of real numbers, got
-to.from_densities(lambda _: 10**400, st.norm(1).pdf) => p(x) must be an array of real numbers, got
+to.from_densities(lambda _: 10**400, st.norm(1).pdf) => p(x) must be in the range of floats, got 1000
 to.from_densities(lambda _: 1j, st.norm(1).pdf) => p(x) must be an array of real numbers, got
 
 B.basic_composition(-0.1) =>
