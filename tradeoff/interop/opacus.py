@@ -159,7 +159,7 @@ class Accountant:
 
 def register() -> None:
     """Register ``Accountant`` for ``opacus.PrivacyEngine(accountant="tradeoff")``; repetition is harmless."""
-    remedy = 'Opacus must be installed: pip install "tradeoff[opacus]"'
+    remedy = 'Opacus 1.6 or later must be installed: pip install "tradeoff[opacus]"'
     accountants, registry = (needed(f"opacus.accountants{name}", remedy) for name in ("", ".registry"))
     accountants.IAccountant.register(Accountant)
     registry.register_accountant("tradeoff", Accountant, force=True)
