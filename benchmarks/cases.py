@@ -125,7 +125,7 @@ def cases() -> tuple[Case, ...]:
             for k in (10, 30, 100, 200, 500, 1000)
         ),
         *(
-            Case(f"A1e{k}", f"1 of 1e{k}", (allocated(10**k),), "allocation", (1e-5,), "allocation")
+            Case(f"A1e{k}", f"1 of {10**k}", (allocated(10**k),), "allocation", (1e-5,), "allocation")
             for k in (2, 3, 4)
         ),
     )

@@ -374,7 +374,7 @@ def measure(row: Row, checkouts: list[Checkout], runs: int) -> list[dict[str, An
 
 
 def peers(path: Path | None) -> dict[str, str]:
-    """Return the fastest finite bound of another library that holds, for each case of ``compare.py``."""
+    """Return the fastest bound of another library that holds to 0.01, for each case of ``compare.py``."""
     best: dict[str, tuple[float, str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path else []:
         result = json.loads(line)
@@ -382,7 +382,7 @@ def peers(path: Path | None) -> dict[str, str]:
         if not first or not truth or "upper" not in first or result["setting"].startswith("tradeoff"):
             continue
         error, case = first["upper"] - truth["value"], f"{result['case']} {float(result['at']):g}"
-        if -truth["error"] <= error < math.inf and first["seconds"] < best.get(case, (math.inf,))[0]:
+        if -truth["error"] <= error < 0.01 and first["seconds"] < best.get(case, (math.inf,))[0]:
             text = f"{result['setting'].split(',')[0]} {first['seconds']:.3f} s, {error:+.0e}"
             best[case] = first["seconds"], text
     return {case: text for case, (_, text) in best.items()}
@@ -428,7 +428,7 @@ run is stopped.
 - **aim**: an aim of seconds or floors is met if either is.
 - **missed**: the aims that are not met; "slower" is by more than a fifth and half a millisecond, "wider" by
   more than a tenth and 1e-10.
-- **peer**: the fastest other library with a finite bound that holds, and the error of that bound, from the
+- **peer**: the fastest other library whose bound holds and is within 0.01, and its error, from the
   [comparison of libraries](benchmarks.md).
 
 `sgd(q, s, n)` are n steps of DP-SGD at rate q and noise s; `eps(f, delta)` asks for both bounds of ε. The
