@@ -100,7 +100,13 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
     if type(inner) is MixturePLD:
         parts = sorted(inner.parts, key=lambda part: part[0])
         gone = int(np.searchsorted(np.cumsum([w for w, _ in parts]), math.exp(-level) / count))
-        return law if gone == 0 else _without_parts(law, parts[gone:], parts[:gone])
+        if gone == 0:
+            return law
+        # Their mass is put at -inf under P, and at +inf under Q: that adds to delta, and by it at most.
+        less, rest = MixturePLD(parts[gone:]), [(w, 1.0) for w, _ in parts[:gone]]
+        less.mass_at_minus_infinity = weighted_mass([(1.0, less.mass_at_minus_infinity), *rest])
+        less.mass_at_plus_infinity = weighted_mass([(1.0, less.mass_at_plus_infinity), *rest])
+        return less if inner is law else ReversedPLD(less)
     part = _sampled_normal(law)
     # Rounds above which nothing is damped: none of them is rare, and rounding is all that counts.
     if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
@@ -112,24 +118,6 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
         return law
     base = DampedNormalBase(mu, last, sharp)
     return DampedPLD(law, replace(part, base=base), base.outside(part.b))
-
-
-def _without_parts(
-    law: PrivacyLossDistribution,
-    kept: Sequence[tuple[float, PrivacyLossDistribution]],
-    gone: Sequence[tuple[float, PrivacyLossDistribution]],
-) -> PrivacyLossDistribution:
-    """Return a mixture whose parts ``gone`` have all their mass at -inf under P, and at +inf under Q.
-
-    That can only add to delta, and by the mass at +inf at most.
-    """
-    inner = MixturePLD(kept)
-    result = inner if isinstance(law, MixturePLD) else ReversedPLD(inner)
-    ends, rest = (result.mass_at_minus_infinity, result.mass_at_plus_infinity), [(w, 1.0) for w, _ in gone]
-    result.mass_at_minus_infinity, result.mass_at_plus_infinity = (
-        weighted_mass([(1.0, mass), *rest]) for mass in ends
-    )
-    return result
 
 
 def _without_rare_means(
