@@ -142,7 +142,8 @@ def hits(draws: int, chance: float) -> Hits:
         return Hits({draws: Fraction(1)}, 0.0)
     weights: dict[int, Fraction] = {}
     p, number, step, tail = to_ball(chance), 0, 1, 1.0
-    while len(weights) <= 512:  # the engines take time proportional to it
+    is_long = draws > 512 and upper_float(binomial_tail(draws, p, 513)) > 1e-30
+    while not is_long and len(weights) <= 512:  # the engines take time proportional to it
         more = min(tail, upper_float(binomial_tail(draws, p, number + 1)))
         weights[number] = Fraction(tail) - Fraction(more)
         if number == draws or more <= 1e-60:  # the rest is left to a leak
