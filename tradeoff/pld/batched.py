@@ -87,6 +87,15 @@ def _steep(part: Component) -> bool:
     return max(part.b.part, part.d.part) > MOST
 
 
+def rarely_sampled(law: PrivacyLossDistribution, count: int) -> Component | None:
+    """Return the component of normal pairs that is sampled with a rate up to one half; None for others."""
+    part = _sampled_normal(law)
+    # Rounds above which none of them is rare, and rounding is all that counts.
+    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
+        return None
+    return part
+
+
 def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
     """Return the law without its rarest losses, if it is of sampled normal pairs or a mixture.
 
@@ -97,9 +106,8 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
     if isinstance(inner, MixtureLaw):
         # Nats by which rarer means may be left out: answers lack 1e-6 of themselves at most.
         return _without_rare_means(law, inner, math.exp(7.0 - level) / (3 * count))
-    part = _sampled_normal(law)
-    # Rounds above which nothing is damped: none of them is rare, and rounding is all that counts.
-    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
+    part = rarely_sampled(law, count)
+    if part is None:
         return law
     mu, level = part.base.scale, level + math.log(count)
     sharp = few_bits(math.sqrt(2 * level))
