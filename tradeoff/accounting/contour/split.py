@@ -183,7 +183,7 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
         return np.asarray(peak + np.log(np.sum(np.exp(log - peak[:, None]), axis=1)))
 
     # Where no share makes them next to nothing, the bulk reaches x; their line is short if they are many.
-    for share in (2.0, 4.0, 8.0, 16.0, 4.0):
+    for share in (2.0, 4.0, 8.0, 4.0):
         a = few_bits(float(marks.place(np.array([x / share]))[0]))
         small = moments(WindowBase(mu, a, sharp))
         left = count * small + bound
@@ -218,7 +218,7 @@ def _line(
     size = count * math.log1p(math.exp(apart + unsure))
     norm = math.log(math.expm1(size)) if size < 30 else size
     top = math.log(count) + apart + unsure + size - norm + 1e-9
-    goal, last = log_psi - _LEFT - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
+    goal, last = log_psi - _LEFT + 5.0 - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
     while r.far(last) - math.log(math.pi * last) > goal:
         last *= 1.25
         if last / tilts.step * (r.cost(last) + s.cost(last)) > _MOST:
