@@ -218,10 +218,13 @@ def _line(
     size = count * math.log1p(math.exp(apart + unsure))
     norm = math.log(math.expm1(size)) if size < 30 else size
     top = math.log(count) + apart + unsure + size - norm + 1e-9
-    goal, last = log_psi - _LEFT + 5.0 - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
-    while r.far(last) - math.log(math.pi * last) > goal:
+    goal, last = log_psi - _LEFT - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
+    while (beyond := r.far(last) - math.log(math.pi * last) - goal) > 0:
         last *= 1.25
-        if last / tilts.step * (r.cost(last) + s.cost(last)) > _MOST:
+        terms = last / tilts.step * (r.cost(last) + s.cost(last))
+        if beyond < 5 and terms > _MOST / 2:  # rounding leaves the rest
+            break
+        if terms > _MOST:
             return None
     y = tilts.step * np.arange(math.ceil(last / tilts.step) + 1.0)
     (log_s, error_s, ceiling_s), (log_r, error_r, ceiling_r) = (t.ratio(y, even=True) for t in (s, r))
