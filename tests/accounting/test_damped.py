@@ -10,15 +10,11 @@ from flint import acb, arb, ctx
 
 import tradeoff as to
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.accounting.contour.line import evaluate_line
-from tradeoff.accounting.contour.place import Placement
-from tradeoff.accounting.contour.resum import ResummedLine, resum
 from tradeoff.pld.batched import damped_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
-from tradeoff.pld.units import few_bits
 from tradeoff.proofs.verify.contour import Contour, Product
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
@@ -95,30 +91,6 @@ def test_epsilon_of_sampled_steps_is_narrow(
     below, above = curve.bounds.epsilon(delta, method="lattice")
     assert below <= high
     assert low <= above
-
-
-@pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
-def test_terms_in_balls_hold_truth(mu: float, rate: float, count: int, level: float) -> None:
-    """Every term is M(c + iy)^n/M(c)^n times the kernel, known to 18 digits and more."""
-    law, step = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level), few_bits(0.1 / (mu * rate))
-    line = evaluate_line([law], [count], Placement(3.0, 2.0, 4.0, step, 1e-9, 2e5, 0.0, 1.0))
-    assert line is not None
-    exact = resum(line, [law], [count])
-    assert isinstance(exact, ResummedLine)
-    with ctx.workprec(160):
-        whole = moment(law, rate, acb(line.c))
-        for k in (1, 2, 3):
-            z = acb(line.c, arb(step) * k)
-            truth = (moment(law, rate, z) / whole) ** count / (z * (z - 1)) * step / arb.pi()
-            term, size = exact.terms.ravel()[k], abs(1 / (z * (z - 1))) * step
-            assert abs(term - truth) < 1e-15 * size
-            assert term.rad() < 1e-15 * size
-            # The truth is known to e^-50 of M(c), and a ball to its radius.
-            assert abs(term.mid() - truth) < term.rad() * 2 + 1e-19 * count * size
-    x = np.linspace(line.mean - 0.1, line.mean + 0.1, 5)
-    (below, above), (low, high) = exact.psi(x), line.psi(x)
-    assert np.all(below <= high)
-    assert np.all(low <= above)
 
 
 @pytest.mark.parametrize(

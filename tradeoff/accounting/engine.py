@@ -54,7 +54,7 @@ class Enclosure(ABC):
     """Whether a greater effort gives the same enclosure."""
 
     noisy: bool = False
-    """Whether rounding makes it wide, so that a sum with more digits is worth its time."""
+    """Whether rounding makes it wide, so that another sum is worth its time."""
 
     @abstractmethod
     def bound(self, x: Array) -> Bounds:

@@ -137,6 +137,8 @@ class Composition:
             yield self.contour, "the lattice was wide"
         # A second of the lattice reaches a width of 2e-7: below, contours are tried first.
         elif (tol is None or tol >= 2e-7) and self._few_or_rare:
+            if self.contour.forward.splittable:
+                yield self.contour.by_splits(), "few rounds lose much: the largest loss is most of the sum"
             yield self.lattice, "few rounds lose much: contours are slow there"
             yield self.contour, "the lattice was wide"
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
@@ -219,6 +221,7 @@ class Composition:
             return known, ~over & (at > -745.0)
         low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
         high = np.where((self.mass_at_plus_infinity == 0) & (at >= 0), self.supremum, np.inf)
+        high = np.minimum(high, self._below_losses(at))
         if self._last_atom is not None:
             # An atom of Q-mass q at a loss l leaves delta(x) >= q (1 - e^(x - l)).
             loss, log_q = self._last_atom
@@ -228,6 +231,24 @@ class Composition:
             # At 64 units of itself no engine brings the bounds closer.
             settled = np.isfinite(high) & (high - low <= 64 * UNIT * (1 + np.abs(high)))
         return (low, high), (at > leak.upper) & ~settled
+
+    def _below_losses(self, delta: Array) -> Array:
+        """Bound epsilon where it is below nearly all losses, and infinite elsewhere.
+
+        There delta'(-x) of the other order is next to nothing in delta(x) = 1 - e^x (1 - delta'(-x)). With c
+        >= delta'(y - 1e-9), y = -log1p(-delta), and -log1p(-c) <= 1e-9, x = -y - log1p(-c) has delta'(-x) <=
+        c, and so delta(x) <= 1 - e^x (1 - c) = delta.
+        """
+        result, x = np.full(len(delta), np.inf), log1p(-Bounds.of(delta))
+        if self.spent or not self.contour.possible or self.mass_at_minus_infinity:
+            return result
+        mine = np.flatnonzero((delta > self.contour.cumulant.spread) & (delta < 1))
+        if len(mine):
+            lines = self.contour.backward.damped(2)  # without losses of mass below e^-46
+            c = (lines.leak + lines.chernoff_bound(-x.upper[mine] - 1e-9, np.full(len(mine), 1e-18))).upper
+            near = c < 5e-10
+            result[mine[near]] = (Bounds(x.lower[mine], x.upper[mine]) - log1p(-Bounds.of(c))).upper[near]
+        return result
 
     def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         """Estimate losses whose tests have size alpha, and the spread of losses, as the first engine does."""

@@ -87,6 +87,15 @@ def _steep(part: Component) -> bool:
     return max(part.b.part, part.d.part) > MOST
 
 
+def rarely_sampled(law: PrivacyLossDistribution, count: int) -> Component | None:
+    """Return the component of normal pairs that is sampled with a rate up to one half; None for others."""
+    part = _sampled_normal(law)
+    # Rounds above which none of them is rare, and rounding is all that counts.
+    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
+        return None
+    return part
+
+
 def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
     """Return the law without its rarest losses or parts, if it is of sampled normal pairs or a mixture.
 
@@ -107,9 +116,8 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
         less.mass_at_minus_infinity = weighted_mass([(1.0, less.mass_at_minus_infinity), *rest])
         less.mass_at_plus_infinity = weighted_mass([(1.0, less.mass_at_plus_infinity), *rest])
         return less if inner is law else ReversedPLD(less)
-    part = _sampled_normal(law)
-    # Rounds above which nothing is damped: none of them is rare, and rounding is all that counts.
-    if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
+    part = rarely_sampled(law, count)
+    if part is None:
         return law
     mu, level = part.base.scale, level + math.log(count)
     sharp = few_bits(math.sqrt(2 * level))

@@ -199,11 +199,11 @@ class Base(ABC):
         """
 
     def damping(self, x: Array, a: float = 0.0) -> Any:
-        """Return minus the log of a damping factor of phi(x + ia); ``stiffness`` is its relative error."""
+        """Return minus the log of a damping factor of phi(x + ia)."""
         return np.zeros(1)
 
-    def stiffness(self, x: Array) -> Array:
-        """Return the relative error of ``damping``, in multiples of ``UNIT``."""
+    def damping_error(self, x: Array) -> Array:
+        """Bound the error of ``damping`` in multiples of ``UNIT``."""
         return np.zeros(1)
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:

@@ -169,6 +169,9 @@ def damped_rule(part: Component, c: float, digits: float, y: float | None = None
     times the slope of log Q in l at x_2, v w^g falls faster than e^-x from there on, as w falls faster than
     that slope rises, k >= mu. So the integral from there is at most v w^g/x_2 there. As v w^g is at least 1/e
     times that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times the integral before at most.
+
+    With the factor 1 - e^-v of a window, Re v >= 0, |1 - e^-v| is at most min(|v|, 2), and so 7/3 times its
+    value on the line, as long as that is all from 1/(t + 1) before x_2 on: v >= 2 there.
     """
     base: Any = part.base
     mu, last, k = base.scale, base.last, base.sharp
@@ -187,6 +190,7 @@ def damped_rule(part: Component, c: float, digits: float, y: float | None = None
     g = math.cos(angle)
     m, t = bend(g, 1.0)
     grown = (1 - g) * math.exp(m) + math.log1p(math.e * (t + 1) / last)
+    grown += math.log(7 / 3) * isinstance(base, WindowBase)
     a = angle / k / (1 if y is not None else 2)
     growth = grown + (2 * a * a if y is None else a * a / 2 + y * mu * a)
     h = few_bits(2 * math.pi * a / (digits + growth))
@@ -213,7 +217,7 @@ def line_points(
     # x^2/2 errs by 1.5 x^2 units and its node, and each of three sums by its size; log(h k) by 8 of itself,
     # and by those of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
     units = 16 + known + 12 * np.abs(width) + 4 * np.abs(logs.p) + part.units
-    units = units + damping * base.stiffness(x)
+    units = units + base.damping_error(x)
     tails, kept = rule.left_out(log_p, logs.loss, c)
     # Tails outside the nodes left out are small as those are.
     out = rule.reach + 2 * (1 + 1 / (rule.h * rule.spare))
@@ -301,7 +305,7 @@ def path_points(
         loss, log_p, p_error = -loss.conj(), (log_p + loss).conj(), lower.error + ratio.error
     loss.imag = np.maximum(loss.imag, 0.0)  # as the truth is
     units = 24 + known + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units
-    units = units + np.abs(fading) * base.stiffness(t)
+    units = units + base.damping_error(t)
     return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost), kept
 
 
@@ -453,9 +457,15 @@ class DampedNormalBase(NormalBase):
         size, angle = np.exp(self.sharp * (x - self.last)), self.sharp * a
         return size * (math.cos(angle) + 1j * math.sin(angle)) if a else size
 
-    def stiffness(self, x: Array) -> Array:
-        # A difference of x, a product itself, and a product; three functions and two products.
-        return 40 + 4 * self.sharp * (np.abs(x) + abs(self.last))
+    def damping_error(self, x: Array) -> Array:
+        return np.exp(self.sharp * (x - self.last)) * self._stiffness(x, self.last)
+
+    def _stiffness(self, x: Array, place: float) -> Array:
+        """Bound the relative error of e^(k (x - place)), with its cosine and sine, in multiples of ``UNIT``.
+
+        A difference of x, a product itself, and a product; three functions and two products.
+        """
+        return 40 + 4 * self.sharp * (np.abs(x) + abs(place))
 
     def outside(self, rate: SamplingRate) -> float:
         """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
@@ -471,6 +481,42 @@ class DampedNormalBase(NormalBase):
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
         return nodes(path_points, component, c, damped_rule(component, c, digits))
+
+
+@dataclass(frozen=True)
+class WindowBase(DampedNormalBase):
+    """The standard normal density times w(x; last) - w(x; first), w(x; s) = e^-e^(k (x - s)).
+
+    That is w(x; last) (1 - e^-v), v = e^(k (x - first)) (1 - e^(k (first - last))).
+    """
+
+    first: float = -math.inf
+    unsure: float = 0.0
+    """Error of the mass under P that is not in the window, where that matters."""
+
+    def damping(self, x: Array, a: float = 0.0) -> Any:
+        if self.first == -math.inf:
+            return super().damping(x, a)
+        # From e^4 on, where Re v > 47, the factor is 1.
+        v = np.exp(np.minimum(self.sharp * (x - self.first), 4.0)) * -math.expm1(
+            self.sharp * (self.first - self.last)
+        )
+        if not a:
+            return super().damping(x) - np.log(-np.expm1(-v))
+        v, angle = v * math.cos(self.sharp * a), v * math.sin(self.sharp * a)
+        rest = -np.expm1(-v) * np.cos(angle) + 2 * np.sin(angle / 2) ** 2 + 1j * np.exp(-v) * np.sin(angle)
+        return super().damping(x, a) - np.log(rest)
+
+    def damping_error(self, x: Array) -> Array:
+        # 1 - e^-v is known to 80 units where it is small, and else to as many of 1; v to as many as e^(k (x -
+        # first)), which move the logarithm by |v|/|e^v - 1| times that, where |e^v - 1| >= Re v >= |v| cos
+        # 1/2. A logarithm costs 8 units of itself.
+        far = self.sharp * (x - self.first)
+        more = np.where(far < 4.0, 1.2 * self._stiffness(x, self.first) + 100 + 8 * np.abs(far), 100.0)
+        return super().damping_error(x) + more
+
+    def outside(self, rate: SamplingRate) -> float:
+        return self.unsure
 
 
 @dataclass(frozen=True)

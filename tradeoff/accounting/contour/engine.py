@@ -27,12 +27,12 @@ from tradeoff.accounting.contour.place import (
     place_line,
     smoothed,
 )
-from tradeoff.accounting.contour.resum import resum
+from tradeoff.accounting.contour.split import SplitEnclosure, split
 from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
 from tradeoff.accounting.options import NODE_TERMS, Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.pld.batched import batch_factors, damped_law, sketches
+from tradeoff.pld.batched import batch_factors, damped_law, rarely_sampled, sketches
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.gaussian import REACH
 from tradeoff.pld.law import PrivacyLossDistribution, Transformed, combine_masses_at_infinity
@@ -117,7 +117,7 @@ class ContourCache:
         )
         self._damped: Cache[ContourCache] = Cache(len(_TUNING.levels))
         self.placements: Cache[Placement] = Cache(1024)
-        self.resummed: Cache[ContourLine] = Cache(64)
+        self.divided: Cache[SplitEnclosure | None] = Cache(64)
         self.points: Cache[Chernoff] = Cache(256)
         self.estimates: Cache[float] = Cache(256)  # of log psi(0) at a tilt
 
@@ -215,13 +215,29 @@ class ContourCache:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
         return (x >= 0) & (self.tail.at(x).log < _TUNING.half)
 
-    def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> LineEnclosure | None:
+    @property
+    def splittable(self) -> bool:
+        """Whether ``split`` may bound the product."""
+        whole = self.whole
+        alone = len(whole.laws) == 1 and whole.mass_at_plus_infinity == 0
+        return alone and rarely_sampled(whole.laws[0], whole.counts[0]) is not None
+
+    def split(self, kind: Kind, x: float, log_psi: float | None) -> SplitEnclosure | None:
+        """Return bounds at the loss x of this order by the largest loss of a round, if it can."""
+        if kind != "delta" or not 0 < x < _TUNING.farthest or not self.splittable:
+            return None
+        law, n, cumulant = self.whole.laws[0], self.whole.counts[0], self.whole.cumulant
+        size = float(np.interp(x, *cumulant.rare)) if log_psi is None else log_psi
+        key = x, size, *query_options().choices[1:]
+        return self.whole.divided.of(key, partial(split, law, n, cumulant, x, size))
+
+    def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> Enclosure | None:
         """Return the bounds of the line placed at the loss x of this order, where psi is about e^log_psi.
 
         Where the product does not decay a Gaussian is added, for a share of the cost.
         """
-        if abs(x) > _TUNING.farthest:
-            return None
+        if abs(x) > _TUNING.farthest or cost.terms == 0:
+            return self.split(kind, x, log_psi)
         # By how much psi changes a nat about x, relative to itself.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
         accuracy, middle = slope * cost.accuracy, kind == "rest"
@@ -233,9 +249,12 @@ class ContourCache:
             if sharp.line is not None and sharp.line.tail_bound > 0.05:
                 break  # ten times the terms would not end it either
         cost = cost._replace(terms=terms)
-        if cost.share < 1 and sharp.truncation_exceeds(1e14):  # ten times psi: it locates nothing
-            return None
-        if needs_smoothing := sharp.truncation_exceeds(10):
+        needs_smoothing, divided = sharp.truncation_exceeds(10), None
+        if needs_smoothing and cost.fine < math.inf:
+            divided = self.split(kind, x, log_psi)
+        if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
+            return divided  # ten times psi locates nothing
+        if needs_smoothing:
             near = self.placements.of(
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
             )
@@ -250,8 +269,8 @@ class ContourCache:
         if kind == "delta" and cost.fine < math.inf and not needs_smoothing:
             fine = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0)))
             noisy = line.noise(x) > 0.4 * (line.c - 1) * fine  # either way, and psi falls by c - 1 a nat
-        if noisy and cost.share == 1.0:
-            line = self.resummed.of((*key, terms), partial(resum, line, self.laws, self.counts))
+        if noisy and cost.share == 1.0 and (divided := self.split(kind, x, log_psi)) is not None:
+            return divided
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = 0 < line.smoothing_width < 1.01 * least_smoothing(result.place, accuracy)
         lost = Bounds(0.0, 0.0) if middle else self.leak
@@ -326,7 +345,7 @@ class ContourEngine(Engine[Cost]):
         self.backward = (
             self.forward if symmetric else ContourCache([ReversedPLD(law) for law in laws], counts)
         )
-        self.extended_budget = True
+        self.extended_budget, self.splits = True, False
 
     @cached_property
     def possible(self) -> bool:
@@ -344,7 +363,15 @@ class ContourEngine(Engine[Cost]):
         made.extended_budget = False
         return made
 
+    def by_splits(self) -> ContourEngine:
+        """Return the engine with the same lines that answers by splits alone."""
+        made = copy(self)
+        made.splits = True
+        return made
+
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
+        if self.splits:
+            return Cost(0.0, 0.0)
         fine = (tol or 0.0) if question == "epsilon" else math.inf
         if tol is None:
             return Cost(self.terms, _TUNING.smoothing, fine=fine)
@@ -355,6 +382,8 @@ class ContourEngine(Engine[Cost]):
         return effort._replace(accuracy=effort.accuracy / by)
 
     def coarse(self, effort: Cost) -> Cost | None:
+        if self.splits:
+            return effort
         looking = _TUNING.looking
         share = min(self.terms / effort.terms, 1.0) / looking
         return effort._replace(accuracy=looking * effort.accuracy, share=share)

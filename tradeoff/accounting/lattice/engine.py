@@ -90,11 +90,11 @@ def choose_edge(
 ) -> float | None:
     """Return the least edge for which the last term is negligible, or None where nothing is cut."""
     reach = max(float(law.sketch().loss[-1]) for law in laws)
+    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
     if x <= 0:
-        return None
+        return -1.01 * lowest if 2.02 * -lowest < reach else None
     t = np.geomspace(0.1, 1e4, 21) / x
     values = np.array([cumulant.value(-each) for each in t.tolist()])
-    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
     for multiple in (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
         edge = multiple * x
         if 2 * edge > reach:

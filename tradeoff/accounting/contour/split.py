@@ -1,0 +1,276 @@
+"""Sampled normal steps of which few lose much, by the largest of their losses.
+
+A line of their product sums terms that nearly cancel where the tilted law has two bells, the bulk and losses
+far above x, and the answer lies between them; and of few steps the bulk alone takes millions of nodes. So a
+step is marked by its variable t, L = log(1 - q + q e^(mu t - mu^2/2)): as small with probability w(t;
+a), as large with 1 - w(t; b), and else as middle, w(t; s) = e^-e^(k (t - s)). With A the event of a large
+mark and B that of a middle one without it, delta(x) = E (e^L - e^x)_+ is
+
+    Q(A) - e^x P(A) + E (e^x - e^L)_+ 1[A] + E (e^L - e^x)_+ 1[B] + E (e^L - e^x)_+ 1[all small],
+
+whose third term is at most e^x P(A, L < x): b is where that is next to nothing. Nor does the last one matter
+for a small enough a; it has a line of its own, or Chernoff's bound. On B the law has the transform (S + R)^n
+- S^n of a small and a middle step: no large loss, and no bulk alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.accounting.contour.line import DIGITS, Chernoff, ContourLine, evaluate_line, try_chernoff
+from tradeoff.accounting.contour.place import log_kappa, place_line
+from tradeoff.accounting.engine import Enclosure
+from tradeoff.intervals.bounds import Array, Bounds, Complex
+from tradeoff.intervals.functions import exp, expm1, log1p
+from tradeoff.pld.components import Component, inverse_subsampled_loss
+from tradeoff.pld.cumulant import Cumulant, SaddleTable
+from tradeoff.pld.gaussian import REACH, WindowBase
+from tradeoff.pld.law import PrivacyLossDistribution, logarithm
+from tradeoff.pld.quadrature import QuadratureTransform
+from tradeoff.pld.transformed import DampedPLD
+from tradeoff.pld.units import UNIT, few_bits
+
+_LEFT = 26.0  # what is left out is e^-_LEFT of an answer each time
+_MOST = 4e8  # terms of a line: most of a second
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Marks of ``count`` steps of a law, and their sharpness k."""
+
+    law: PrivacyLossDistribution
+    part: Component
+    count: int
+
+    @property
+    def sharp(self) -> float:
+        """k: softer marks are felt far from a and b, sharper ones take more nodes."""
+        return few_bits(14.0 * max(1.0, self.part.base.scale))
+
+    def place(self, loss: Array) -> Array:
+        """Return the t of losses."""
+        mu = self.part.base.scale
+        return (inverse_subsampled_loss(self.part.b, loss) + mu * mu / 2) / mu
+
+    def window(self, first: float, last: float, rest: Bounds | None = None) -> DampedPLD:
+        """Return the part of the law marked between first and last; ``rest`` of P is not in it, if known."""
+        off, missing = (0.0, math.inf) if rest is None else (float(rest.width), float(rest.lower))
+        base = WindowBase(self.part.base.scale, last, self.sharp, first, off)
+        result = DampedPLD(self.law, replace(self.part, base=base), 0.0)
+        result.mass_at_minus_infinity = missing
+        return result
+
+    def above(self, first: float, c: float) -> Bounds:
+        """Bound the mass marked above ``first`` under P (c = 0) or Q (c = 1).
+
+        What is marked above T = mu + 45, of mass e^(k (k/2 - 45)) (e^(-k mu) + 1) at most, is below 1e-200.
+        """
+        window = self.window(first, max(self.part.base.scale + 45.0, first + 2.0))
+        transform = QuadratureTransform(window, c, DIGITS)
+        log = transform.log_m
+        off = transform.log_m_error + 8 * UNIT * (1 + abs(log))
+        return exp(Bounds(log - off, log + off)) + Bounds(0.0, 1e-200)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitEnclosure(Enclosure):
+    """Bounds on delta from the line of B, that of small steps or a bound on it, and masses of A.
+
+    With a large mark of a loss above x + aside, L < x takes that the other steps lose less than -aside, of
+    probability ``below`` at most. A large mark at or below that loss, of variable t, has probability at most
+    int_-inf^t e^(k (u - b)) phi(u) du <= e^(k (t - b) - t^2/2)/2 for 0 <= t <= k - 1, as the integrand grows
+    at least as e^u.
+    """
+
+    line: ContourLine
+    small: ContourLine | Chernoff
+    marks: Marks
+    b: float
+    large: Bounds
+    p: Bounds
+    q: Bounds
+    aside: float
+    below: float
+
+    def bound(self, x: Array) -> Bounds:
+        sharp, t = self.marks.sharp, self.marks.place(np.maximum(x, 0.0) + self.aside)
+        inside = (t >= 0) & (t <= sharp - 1)
+        early = np.where(inside, np.exp(np.where(inside, sharp * (t - self.b) - t * t / 2, 0.0)), 1.0)
+        missing = self.marks.count * (early + self.large.upper * self.below) * (1 + 1e-9)
+        if isinstance(self.small, Chernoff):
+            small = Bounds(np.zeros(len(x)), self.small.psi(x))
+        else:
+            small = Bounds(*self.small.psi(x))
+        rest = exp(x) * Bounds(np.zeros(len(x)), np.minimum(missing, 1.0))
+        return Bounds(*self.line.psi(x)) + small + (self.q - exp(x) * self.p) + rest
+
+
+def split(
+    law: PrivacyLossDistribution, count: int, cumulant: Cumulant, x: float, log_psi: float
+) -> SplitEnclosure | None:
+    """Return bounds about x > 0, where delta is about e^log_psi, of sampled normal steps.
+
+    None where no marks leave out next to nothing, or where a line is long.
+    """
+    (part,) = law.components() or []
+    marks, mu = Marks(law, part, count), part.base.scale
+    theta = np.geomspace(0.5, 1e4, 32) / x
+    losses = (cumulant.values(-theta) + _LEFT + 5.0) / theta
+    best, lowest = int(np.argmin(losses)), -count * math.log1p(-part.b.part) * (1 + 1e-9)
+    aside = min(lowest, float(losses[best]))
+    top = float(marks.place(np.array([x + aside]))[0])
+    # Larger mu are sharp by themselves; of smaller ones t is not known well enough.
+    if not (0.01 < mu < 4 and aside < 4 * x and 0 < top < marks.sharp - 1.5):
+        return None
+    log_early = math.log(count) + x - top * top / 2 - log_psi
+    b = few_bits(top + max(log_early + _LEFT, 16.0) / marks.sharp)
+    if (tilts := _tilts(marks, x, log_psi, b)) is None:
+        return None
+    small, middle = marks.window(-math.inf, tilts.a, marks.above(tilts.a, 0.0)), marks.window(tilts.a, b)
+    line, bound = _line(small, middle, count, x, log_psi, tilts), try_chernoff([small], [count], tilts.small)
+    rest: ContourLine | Chernoff | None = bound
+    if math.log(max(float(bound.psi(np.array([x]))[0]), 1e-300)) > log_psi - _LEFT + 5.0:
+        saddles = SaddleTable(Cumulant([(small.sketch(), count)]), (0.0, 1.0), start=1.0)
+        place = place_line(saddles, x, _MOST / 20, None, middle=False)
+        rest = evaluate_line([small], [count], place)
+    if line is None or rest is None:
+        return None
+    far = try_chernoff([law], [count], -float(theta[best])).log_m - float(theta[best]) * aside
+    large = marks.above(b, 0.0)
+    return SplitEnclosure(
+        line=line,
+        small=rest,
+        marks=marks,
+        b=b,
+        large=large,
+        p=-expm1(count * log1p(-large)),
+        q=-expm1(count * log1p(-marks.above(b, 1.0))),
+        aside=aside,
+        below=0.0 if aside == lowest else math.exp(min(far + 1e-9, 0.0)),
+        center=x,
+        scale=x / 8,
+        final=True,
+    )
+
+
+class _Tilts(NamedTuple):
+    """The end a of small marks, the tilt of Chernoff's bound on them, and those of a line with its step."""
+
+    a: float
+    small: float
+    c: float
+    left: float
+    right: float
+    step: float
+
+
+def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
+    """Choose the least share of x for small losses, and the line of middle ones by its period."""
+    mu, sharp, count = marks.part.base.scale, marks.sharp, marks.count
+    t = np.arange(-10.0, mu + REACH, 0.1)
+    loss = marks.part.logs(mu * t - mu * mu / 2, np.zeros(len(t))).loss
+    c = 1 + np.geomspace(0.05, 100.0, 64) / x
+    bound = np.array([log_kappa(each) for each in c.tolist()]) - (c - 1) * x - log_psi
+
+    def moments(base: WindowBase) -> Array:
+        with np.errstate(over="ignore", divide="ignore"):
+            log = c[:, None] * loss - t * t / 2 - 3.2215 - base.damping(t)  # log (0.1/sqrt(2 pi))
+        peak = np.max(log, axis=1)
+        return np.asarray(peak + np.log(np.sum(np.exp(log - peak[:, None]), axis=1)))
+
+    # Where no share makes them next to nothing, the bulk reaches x; their line is short if they are many.
+    for share in (2.0, 4.0, 8.0, 4.0):
+        a = few_bits(float(marks.place(np.array([x / share]))[0]))
+        small = moments(WindowBase(mu, a, sharp))
+        left = count * small + bound
+        if np.min(left) < -_LEFT:
+            break
+    if not 1.0 < a < b - 1.1:
+        return None
+    rise = count * np.logaddexp(0.0, moments(WindowBase(mu, b, sharp, a)) - small)
+    excess = count * small + np.where(rise > 30, rise, np.log(np.expm1(np.minimum(rise, 30.0)))) + bound
+    gap = c - c[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        periods = np.maximum(excess + _LEFT, 1.0) / np.abs(gap)
+    sides = [np.where(side, periods, math.inf) for side in (gap < 0, gap > 0)]
+    longest = np.maximum(*(np.min(side, axis=1) for side in sides))
+    k = int(np.argmin(np.log(longest) + np.maximum(excess, 0.0) / 3))
+    low, high = (float(c[np.argmin(side[k])]) for side in sides)
+    step = few_bits(2 * math.pi / float(longest[k]))
+    return _Tilts(a, float(c[np.argmin(left)]), float(c[k]), low, high, step)
+
+
+def _line(
+    small: DampedPLD, middle: DampedPLD, count: int, x: float, log_psi: float, tilts: _Tilts
+) -> ContourLine | None:
+    """Return the line of (S + R)^n - S^n = S^n (e^E - 1), E = n log(1 + r), r = R/S.
+
+    Its values are over S(c)^n e^norm; none is above n |R| (|S| + |R|)^(n - 1).
+    """
+    c, digits = tilts.c, DIGITS + math.log(count)
+    s, r = (QuadratureTransform(law, c, digits) for law in (small, middle))
+    apart = r.log_m - s.log_m
+    unsure = r.log_m_error + s.log_m_error + UNIT * (8 + 4 * (abs(r.log_m) + abs(s.log_m)))
+    size = count * math.log1p(math.exp(apart + unsure))
+    norm = math.log(math.expm1(size)) if size < 30 else size
+    top = math.log(count) + apart + unsure + size - norm + 1e-9
+    goal, last = log_psi - _LEFT - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
+    while (beyond := r.far(last) - math.log(math.pi * last) - goal) > 0:
+        last *= 1.25
+        terms = last / tilts.step * (r.cost(last) + s.cost(last))
+        if beyond < 5 and terms > _MOST / 2:  # rounding leaves the rest
+            break
+        if terms > _MOST:
+            return None
+    y = tilts.step * np.arange(math.ceil(last / tilts.step) + 1.0)
+    (log_s, error_s, ceiling_s), (log_r, error_r, ceiling_r) = (t.ratio(y, even=True) for t in (s, r))
+    # Logarithms and phases are sums of these; an exponential is known to 24 units.
+    off = error_s + error_r + unsure + UNIT * (64 + 4 * y * (abs(r.mean) + abs(s.mean)))
+    off += 8 * UNIT * np.where(off < math.inf, np.abs(log_s) + np.abs(log_r), 0.0)
+    known = off < 0.5
+    ratio = np.exp(np.where(known, apart + log_r - log_s + 1j * (y * (r.mean - s.mean)), -800.0))
+    # e^0.5 - 1 is below 1.3 times 0.5.
+    rise = logarithm(ratio, 1.3 * np.abs(ratio) * np.where(known, off, 0.5))
+    known &= count * rise.error < 0.5
+    power, lift = count * np.where(known, rise.log, 0.0), np.exp(count * np.where(known, rise.log.real, 0.0))
+    value = np.expm1(power.real) * np.cos(power.imag) - 2 * np.sin(power.imag / 2) ** 2
+    value = value + 1j * lift * np.sin(power.imag)
+    with np.errstate(divide="ignore"):
+        log: Complex = (count * log_s + np.log(value) - norm).astype(complex)
+        log[~known] = -np.inf
+    # Each of the terms of e^E - 1 is known to 40 units and is at most |E| max(1, |e^E|).
+    slip = np.where(known, count * rise.error, 0.0) + 64 * UNIT * np.abs(power)
+    own = count * (np.where(known, error_s + 4 * UNIT * np.abs(log_s), 0.0)) + 64 * UNIT
+    own += 8 * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)
+    error = np.exp(count * ceiling_s) * (
+        np.maximum(lift, 1.0) * np.expm1(slip) + np.abs(value) * np.expm1(own)
+    )
+    most = np.exp(apart + unsure + ceiling_r)
+    whole = count * most * np.exp((count - 1) * np.log(np.exp(ceiling_s) + most))
+
+    def chernoff(c: float) -> Chernoff:
+        """Return the logarithm of the difference at c from above: it grows with both S and R."""
+        ends = (QuadratureTransform(law, c, digits) for law in (small, middle))
+        low, high = (each.log_m + each.log_m_error for each in ends)
+        rise = count * float(np.logaddexp(0.0, high - low)) * (1 + 1e-12)
+        return Chernoff(c, count * low + (rise if rise > 30 else math.log(math.expm1(rise))) + 1e-9)
+
+    return ContourLine(
+        c=c,
+        log_m=count * s.log_m + norm,
+        log_m_error=count * s.log_m_error + 4 * UNIT * (abs(count * s.log_m) + abs(norm)),
+        mean=count * s.mean,
+        mean_error=2 * UNIT * abs(count * s.mean),
+        step=tilts.step,
+        log=log,
+        error=np.where(known, error, whole) * math.exp(-norm) * (1 + 1e-6),
+        tail_bound=math.exp(r.far(float(y[-1])) + top),
+        left=chernoff(tilts.left),
+        right=chernoff(tilts.right),
+        smoothing_width=0.0,
+        scale=x / 8,
+    )
