@@ -109,6 +109,7 @@ class SplitEnclosure(Enclosure):
         return Bounds(*self.line.psi(x)) + small + (self.q - exp(x) * self.p) + rest
 
 
+@np.errstate(all="ignore")  # nodes that are left out have no logarithm
 def split(
     law: PrivacyLossDistribution, count: int, cumulant: Cumulant, x: float, log_psi: float
 ) -> SplitEnclosure | None:
