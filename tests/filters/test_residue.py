@@ -63,7 +63,8 @@ def worst(atoms, left, r):
 
 def binds(f, left, r):
     """Whether some epsilon refutes f (x) G_left >= G_r, looked for where it is closest to it."""
-    mixture, epsilon = responses(f, r), np.linspace(0, 10 * r, 501)
+    mixture = responses(f, r)
+    epsilon = np.linspace(0, max(10 * r, reach(float(mixture.loss[-1]), left, r)), 501)
     for _ in range(3):
         gaps = mixture.log_delta(epsilon, left) - log_delta(epsilon, r).upper
         near, step = epsilon[np.argmax(gaps)], 2 * epsilon[1] - 2 * epsilon[0]
