@@ -81,3 +81,9 @@ def test_conjugate_beyond_last_point_contains_truth():
     points = [np.array([0.0, 1e304, 1e305])]
     (low,), (high,) = conjugate(above_the_corner, np.array([1e-306]), points, limit=0.0)
     assert low <= 0.6 <= high  # the value at 4e305
+
+
+def test_conjugate_keeps_the_last_of_close_points():
+    points = np.array([0.0, 0.5, 1 - 1e-12, 1 - 1e-13, 1.0])
+    (low,), (high,) = conjugate(lambda x: (1 - x, 1 - x), np.array([0.25]), points)
+    assert low <= 0.75 <= high

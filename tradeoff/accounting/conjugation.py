@@ -67,8 +67,8 @@ def conjugate(
     # From 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords.
     for k in range(24 if len(slopes) else 0):
         order = np.lexsort((x, row))
-        # Of points nearer to each other than any cell that is quartered leaves them, one stays.
-        apart = np.diff(x[order]) > closest / 8 * x[order][1:]
+        # Of points with an error, and nearer to each other than quartered cells leave them, one stays.
+        apart = np.diff(x[order]) > (0.0 if limit is None else closest / 8) * x[order][1:]
         order = order[np.append(True, apart | (np.diff(row[order]) > 0))]
         row, x, low_g, high_g = row[order], x[order], low_g[order], high_g[order]
         first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
