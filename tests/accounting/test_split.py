@@ -111,6 +111,8 @@ def test_split_of_one_step_holds_truth(x: float) -> None:
         (0.995, 9.93e-5, 5160, 1.73e-12),
         (2.31, 1.47e-5, 4, 5.99e-4),  # below nearly all losses
         (18.8, 1.31e-5, 5, 5.13e-5),
+        (1 / 3.23, 3.22e-7, 4, 1e-8),  # windows that underflow, and weights that overflow
+        (1 / 3.8, 0.3787, 23, 1e-4),
     ],
 )
 def test_epsilon_of_few_or_rare_steps_is_narrow(sigma: float, rate: float, count: int, delta: float) -> None:
@@ -131,3 +133,12 @@ def test_epsilon_below_all_losses_is_that_of_disjoint_laws(backwards: bool) -> N
     )
     truth = math.log1p(-delta)
     assert low[0] <= truth <= high[0] < truth + 1e-14
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "count", "x"), [(1 / 3.23, 3.22e-7, 4, 6.4e-12), (1 / 3.8, 0.3787, 23, 0.127)]
+)
+def test_nodes_that_are_left_out_raise_no_warnings(sigma: float, rate: float, count: int, x: float) -> None:
+    curve = to.Plan({to.mechanisms.SubsampledGaussian(sigma, rate): count}).guarantee()
+    low, high = curve.bounds.epsilon(x)
+    assert low <= high

@@ -162,7 +162,9 @@ def _check_size(count: float, base: Base) -> None:
 
 
 def damped_rule(part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid:
-    """Return the rule of a damped density on the line for frequencies up to y, or on the path for all; c > 1.
+    """Return the rule of a damped density on the line for frequencies up to y, or on the path for all.
+
+    It is for c > 1, and at c = 0 and 1 for that power alone.
 
     With w = e^-e^(k (x - last)) and v = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos of
     the angle. That is at most e^((1 - g) e^m) w(x) up to x_2 = last + m/k. Where g k e^m >= t + 1, t = c mu

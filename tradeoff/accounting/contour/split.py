@@ -16,6 +16,7 @@ for a small enough a; it has a line of its own, or Chernoff's bound. On B the la
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ import numpy as np
 from tradeoff.accounting.contour.line import DIGITS, Chernoff, ContourLine, evaluate_line, try_chernoff
 from tradeoff.accounting.contour.place import log_kappa, place_line
 from tradeoff.accounting.engine import Enclosure
+from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds, Complex
 from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.pld.components import Component, inverse_subsampled_loss
@@ -83,7 +85,7 @@ class SplitEnclosure(Enclosure):
     With a large mark of a loss above x + aside, L < x takes that the other steps lose less than -aside, of
     probability ``below`` at most. A large mark at or below that loss, of variable t, has probability at most
     int_-inf^t e^(k (u - b)) phi(u) du <= e^(k (t - b) - t^2/2)/2 for 0 <= t <= k - 1, as the integrand grows
-    at least as e^u.
+    at least as e^u; twice that pays for the error of t.
     """
 
     line: ContourLine
@@ -117,6 +119,14 @@ def split(
 
     None where no marks leave out next to nothing, or where a line is long.
     """
+    with suppress(SizeError):
+        return _split(law, count, cumulant, x, log_psi)
+    return None
+
+
+def _split(
+    law: PrivacyLossDistribution, count: int, cumulant: Cumulant, x: float, log_psi: float
+) -> SplitEnclosure | None:
     (part,) = law.components() or []
     marks, mu = Marks(law, part, count), part.base.scale
     theta = np.geomspace(0.5, 1e4, 32) / x
@@ -215,15 +225,17 @@ def _line(
     c, digits = tilts.c, DIGITS + math.log(count)
     s, r = (QuadratureTransform(law, c, digits) for law in (small, middle))
     apart = r.log_m - s.log_m
+    if apart < -600.0:  # their quotient is no float
+        return None
     unsure = r.log_m_error + s.log_m_error + UNIT * (8 + 4 * (abs(r.log_m) + abs(s.log_m)))
     size = count * math.log1p(math.exp(apart + unsure))
     norm = math.log(math.expm1(size)) if size < 30 else size
     top = math.log(count) + apart + unsure + size - norm + 1e-9
     goal, last = log_psi - _LEFT - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
-    while (beyond := r.far(last) - math.log(math.pi * last) - goal) > 0:
+    while (missing := r.far(last) - math.log(math.pi * last) - goal) > 0:
         last *= 1.25
         terms = last / tilts.step * (r.cost(last) + s.cost(last))
-        if beyond < 5 and terms > _MOST / 2:  # rounding leaves the rest
+        if missing < 5 and terms > _MOST / 2:  # rounding leaves the rest
             break
         if terms > _MOST:
             return None
@@ -245,8 +257,8 @@ def _line(
         log[~known] = -np.inf
     # Each of the terms of e^E - 1 is known to 40 units and is at most |E| max(1, |e^E|).
     slip = np.where(known, count * rise.error, 0.0) + 64 * UNIT * np.abs(power)
-    own = count * (np.where(known, error_s + 4 * UNIT * np.abs(log_s), 0.0)) + 64 * UNIT
-    own += 8 * UNIT * np.where(np.isfinite(log), np.abs(log), 0.0)
+    own = count * (np.where(known, error_s + 12 * UNIT * np.abs(log_s), 0.0)) + 64 * UNIT
+    own += 12 * UNIT * np.where(np.isfinite(log), np.abs(log) + abs(norm), 0.0)  # two sums, and log value
     error = np.exp(count * ceiling_s) * (
         np.maximum(lift, 1.0) * np.expm1(slip) + np.abs(value) * np.expm1(own)
     )
@@ -268,7 +280,7 @@ def _line(
         mean_error=2 * UNIT * abs(count * s.mean),
         step=tilts.step,
         log=log,
-        error=np.where(known, error, whole) * math.exp(-norm) * (1 + 1e-6),
+        error=np.where(known, error, whole) * math.exp(-norm) * (1 + 1e-6 + 32 * UNIT * count),
         tail_bound=math.exp(r.far(float(y[-1])) + top),
         left=chernoff(tilts.left),
         right=chernoff(tilts.right),
