@@ -58,7 +58,7 @@ def colab(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def package(session: nox.Session) -> None:
-    """Build sdist and wheel, and hold what they contain against what git knows."""
+    """Build sdist and wheel, and compare their content with the files in git."""
     session.install("build", "twine")
     shutil.rmtree("dist", ignore_errors=True)
     session.run("python", "-m", "build")

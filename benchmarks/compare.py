@@ -186,7 +186,7 @@ def arguments() -> argparse.Namespace:
 
 
 def picked(text: str | None, *names: str) -> bool:
-    """Return whether one of the names is in a list by commas, or there is no list."""
+    """Return whether one of the names is in a list by commas, or no list is given."""
     return text is None or bool(set(names) & set(text.split(",")))
 
 

@@ -21,7 +21,7 @@ class Result:
 
     @property
     def first(self) -> dict[str, float]:
-        """Return the first answer, empty if there is none."""
+        """Return the first answer, or an empty one."""
         return self.answer.get("first", {})
 
     @property

@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 ROWS = r"""
-# dpsgd: ε of DP-SGD. An order of the pair whose Chernoff bound is lower is not asked in full.
+# dpsgd: ε of DP-SGD. An order of the pair whose Chernoff bound is lower is not computed in full.
 eps(sgd(.004, 1.1, 14062), N)           | 1e-5 1e-10 1e-15 1e-30    | .01 s, 15 floors
 eps(sgd(.0005, .5, 10**5), N)           | 1e-5 1e-10 1e-15 1e-30    | .01 s, 15 floors
 eps(sgd(.5, 10, 100), N)                | 1e-5 1e-10 1e-15 1e-30    | .01 s, 15 floors
@@ -364,7 +364,7 @@ class Checkout:
 
 
 def measure(row: Row, checkouts: list[Checkout], runs: int) -> list[dict[str, Any]]:
-    """Run a row in turns; what takes half a second, once."""
+    """Run a row in one checkout after the other, once if it takes half a second."""
     results = [each.answer(row) for each in checkouts]
     for _ in range(runs - 1):
         for best, each in zip(results, checkouts, strict=True):
@@ -419,8 +419,8 @@ INTRODUCTION = """# Speed of whole questions
 Output of `python benchmarks/speeds.py OLD NEW > docs/speed.md` on {date}: {cores} cores, load
 {load:.1f} before the run, Python {python}, NumPy {numpy}, one thread. Every question is answered in a fork of
 a process with loaded engines and nothing cached, alternating between an old version and the present one.
-Times are the least of {runs} runs, or one run if that takes half a second, in CPU seconds; after {limit} s a
-run is stopped.
+Runs of a question: {runs}, or one if that takes half a second; the least time counts, in CPU seconds. After
+{limit} s a run is stopped.
 
 - **width**: the largest distance between the bounds.
 - **floors**: the time over that of NumPy's bare exponentials, sines and cosines of as many numbers, or for
@@ -431,7 +431,7 @@ run is stopped.
 - **peer**: the fastest other library whose bound holds and is within 0.01, and its error, from the
   [comparison of libraries](benchmarks.md).
 
-`sgd(q, s, n)` are n steps of DP-SGD at rate q and noise s; `eps(f, delta)` asks for both bounds of ε. The
+`sgd(q, s, n)` are n steps of DP-SGD at rate q and noise s; `eps(f, delta)` computes both bounds of ε. The
 script has the definitions of the others.
 """
 

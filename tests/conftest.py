@@ -14,7 +14,7 @@ from flint import ctx
 from hypothesis import HealthCheck, settings
 
 BALLS = 400
-"""Bits of balls of every test that asks for no other number."""
+"""Bits of balls of every test without another precision."""
 
 # Workers inherit it before they load NumPy: threads of BLAS that wait for the cores of other workers spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -52,7 +52,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 REPEATED = bool(os.environ.get("CI"))
-"""Whether every run draws the same: a merge waits for the change at hand, not for luck."""
+"""Whether every run draws the same examples, as in CI, where a merge must not depend on luck."""
 
 for name, examples, repeated in (("default", 25, REPEATED), ("thorough", 1000, False)):
     settings.register_profile(
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Tell the seed."""
+    """Print the seed."""
     terminalreporter.write_line(f"Drawn with --hypothesis-seed={config.getoption('--hypothesis-seed', None)}")
 
 

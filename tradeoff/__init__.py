@@ -46,7 +46,7 @@ def __getattr__(name: str) -> object:
     try:
         return _attribute(name)
     except AttributeError:
-        # Importing a module asks for its name first: only names of classes may import the mechanisms.
+        # Importing a module looks its name up first: only names of classes may import the mechanisms.
         is_mechanism = name[:1].isupper() and hasattr(_attribute("mechanisms"), name)
         advice = f"use tradeoff.mechanisms.{name}" if is_mechanism else _ADVICE.get(name, "")
         text = f"module 'tradeoff' has no attribute {name!r}"

@@ -28,30 +28,17 @@ def composed(factors: list[dict[str, Any]], setting: dict[str, float]) -> pld.Pl
     return functools.reduce(lambda first, second: first.compose(second), parts)
 
 
-def epsilon(
-    factors: list[dict[str, Any]], _delta: float, **setting: float
-) -> Callable[[float], dict[str, float]]:
-    """Compose; it calls its answer the smallest epsilon that holds."""
-    whole = composed(factors, setting)
+def question(method: str, side: str) -> Callable[..., Callable[[float], dict[str, float]]]:
+    """Return the function of a question, whose answer is a bound on that side."""
 
-    def answer(delta: float) -> dict[str, float]:
-        value = whole.epsilon_at(delta)
-        return {"value": value, "upper": value}
+    def compose(
+        factors: list[dict[str, Any]], _at: float, **setting: float
+    ) -> Callable[[float], dict[str, float]]:
+        query = getattr(composed(factors, setting), method)
+        return lambda at: dict.fromkeys(("value", side), query(at))
 
-    return answer
-
-
-allocation = epsilon
+    return compose
 
 
-def beta(
-    factors: list[dict[str, Any]], _alpha: float, **setting: float
-) -> Callable[[float], dict[str, float]]:
-    """Compose; it calls its answer the error of the best attack."""
-    whole = composed(factors, setting)
-
-    def answer(alpha: float) -> dict[str, float]:
-        value = whole.beta_at(alpha)
-        return {"value": value, "lower": value}
-
-    return answer
+epsilon = allocation = question("epsilon_at", "upper")  # it calls this the smallest epsilon that holds
+beta = question("beta_at", "lower")  # it calls this the error of the best attack

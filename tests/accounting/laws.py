@@ -1,6 +1,6 @@
 """Pairs of one law of L for the library and the same law in mpmath, with strategies that draw them.
 
-The oracle side knows a law by its masses of half-lines, P(L > t) and Q(L > t), to 50 digits.
+The oracle describes a law by its masses of half-lines, P(L > t) and Q(L > t), to 50 digits.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def bounded_range(e0: float) -> tuple[PrivacyLossDistribution, Truth]:
 def atomic(
     losses: Sequence[float], weights: Sequence[float], mass_at_minus_infinity: float
 ) -> tuple[PrivacyLossDistribution, Truth]:
-    """Atoms whose masses are the exact exponentials of the floats handed to the library."""
+    """Atoms whose masses are the exact exponentials of the floats passed to the library."""
     log_p = np.log(np.array(weights) / np.sum(weights)) + np.log1p(-mass_at_minus_infinity) - 1e-12
     with mp.workdps(DIGITS):
         points = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(losses, log_p, strict=True)]

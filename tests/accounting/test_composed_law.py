@@ -65,7 +65,7 @@ def test_composed_cells_at_ends_of_span_hold_truth() -> None:
 
 @pytest.mark.parametrize("mu", [20.0, 30.0, 60.0])
 def test_composed_cells_far_from_lines_hold_truth(mu: float) -> None:
-    # e^(K(c) - ca) is no float there, though what it multiplies is as large as it is small.
+    # e^(K(c) - ca) overflows there, though what it multiplies is as large as it is small.
     law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_distribution()
     for low, high in ((-600.0, 0.0), (-2000.0, -600.0), (0.0, 600.0)):
         agree(law, truth, np.array([low, high]))
@@ -118,7 +118,7 @@ def test_composed_cells_hold_all_mass() -> None:
     p, q = masses(law.cells(edges), edges)
     assert sum(p) == pytest.approx(1, abs=1e-9)
     assert sum(q) == pytest.approx(1, abs=1e-9)
-    # Q - e^a P beyond a is delta(a), which the contour knows by another kernel.
+    # Q - e^a P beyond a is delta(a), which the contour computes by another kernel.
     for a in (-0.2, 0.1, 0.5, 1.0):
         cell, delta = law.cells(np.array([a, np.inf])), f.bounds.delta(a, tol=1e-9)
         assert cell.excess[0] * (1 - cell.slack[0]) <= delta.upper

@@ -43,7 +43,7 @@ def check_cells(law: PrivacyLossDistribution, true: Truth, edges: np.ndarray) ->
             low, high = mp.mpf(a), mp.mpf(b)
             inside = [x for x in true.atoms if low < x <= high]
             if inside or any(abs(float(x) - e) < 1e-9 for x in true.atoms for e in (a, b)):
-                continue  # cells speak of the part without atoms
+                continue  # cells are of the part without atoms
             least, most = (parts(true, low - m, high + m) for m in (-moved, moved))
             slack = mp.mpf(float(cells.slack[k]))
             for computed, lower, upper in zip((cells.excess[k], cells.deficit[k]), least, most, strict=True):

@@ -62,7 +62,7 @@ class UniformLaw(PrivacyLossDistribution):
 
 
 class UniformLawWithTransform(UniformLaw):
-    """The same, which knows M(z) = (e^(z top) - e^-z)/(z width)."""
+    """The same, with M(z) = (e^(z top) - e^-z)/(z width)."""
 
     @property
     def has_transform(self) -> bool:

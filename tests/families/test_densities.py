@@ -224,7 +224,7 @@ CASES = [
         (1.0, 10.0, 20.0, 40.0),
         None,
     ),
-    # What has no float inside; ends that are no floats.
+    # What has no float inside; ends that are not floats.
     (*of_scipy(st.beta(1, 1, loc=1e6), st.uniform(1e6 + B33, 1), B33), (45.0,), None),
     (*of_scipy(st.beta(1, 1), st.uniform(2.0**-52, 1), 2.0**-52), (45.0,), None),
     (*of_scipy(st.beta(1, 2, 1e6, 0.1), st.uniform(1e6, 0.1), math.exp(-25) / 4), (25.0,), None),

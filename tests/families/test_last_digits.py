@@ -32,7 +32,7 @@ def test_laplace_near_kink_contains_truth(epsilon):
 
 
 def test_laplace_group_of_group_equals_group():
-    """9e is no float, nor is 3e, whose triple would be more than 9e if 3e were rounded up before."""
+    """9e is not a float, nor is 3e, whose triple would be more than 9e if 3e were rounded up before."""
     e = 0.8293828791580945
     f, g, truth = to.Laplace(e).group(3).group(3), to.Laplace(e).group(9), 9 * F(e)
     assert f == g

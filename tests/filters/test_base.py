@@ -41,7 +41,7 @@ every_filter = pytest.mark.parametrize("build", FILTERS, ids=IDS)
 
 
 class Approximation:
-    """Stands for a curve of a central limit theorem: it answers questions, and proves nothing."""
+    """Takes the place of a curve of a central limit theorem: it answers questions, and proves nothing."""
 
     def trusted(self):
         return to.Gaussian(1)

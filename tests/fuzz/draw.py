@@ -24,7 +24,7 @@ from tests.truth.atoms import (
 )
 from tests.truth.balls import PRECISIONS
 from tests.truth.continuous import Gaussian, Gumbel, Laplace, Logistic
-from tests.truth.line import Histograms, Normals, Powers, Told
+from tests.truth.line import Histograms, Normals, Powers, Restated
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import (
     FixedSize,
@@ -206,10 +206,10 @@ class Drawer:
             return self.histograms()
         if kind == "formula":
             known = (Gaussian(size), Laplace(size), PureDP(size), TotalVariation(self.mass()))
-            return Told(self.random.choice(known), "formula")
+            return Restated(self.random.choice(known), "formula")
         known = (Gaussian(size), Laplace(size), Logistic(size, 1.0))
         way = self.random.choice(["scipy", "densities", "densities and breaks"])
-        return Told(self.random.choice(known), way)
+        return Restated(self.random.choice(known), way)
 
     def other_scale(self) -> float:
         """Draw a positive number that is not 1."""

@@ -43,7 +43,7 @@ _LOST = {"gc_callback", "_remove", "remove", "__del__"}
 
 
 class Case(NamedTuple):
-    """A question, where, and the assertion of a test that asks it."""
+    """A question, where, and the assertion of its test."""
 
     name: str
     at: object

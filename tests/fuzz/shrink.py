@@ -22,7 +22,7 @@ SECONDS = 30.0
 """CPU time after which the smallest one so far is printed."""
 
 SIMPLE = PureDP(1.0)
-"""Stands for any part of a description."""
+"""Takes the place of any part of a description."""
 
 NAMES = {**vars(relations), "answers": answers, "built": built, "Drawer": Drawer, "Random": Random}
 """Names that a check may use, besides the description ``spec`` and the point ``at``."""

@@ -1,6 +1,6 @@
 """mu and regret of compositions against suprema computed by mpmath alone (gdp.json).
 
-A test "reject where L > t" is one point (alpha, beta) of f and asks for
+A test "reject where L > t" is one point (alpha, beta) of f and needs
 
     mu >= Phi^-1(1 - alpha/(1-d)) - Phi^-1(beta/(1-d)).
 

@@ -10,7 +10,7 @@ import scipy.stats
 import tradeoff as to
 from tests.truth.atoms import DiscreteGaussian, DiscreteLaplace, Masses, PureDP, TotalVariation
 from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
-from tests.truth.line import Histograms, Normals, Powers, Told
+from tests.truth.line import Histograms, Normals, Powers, Restated
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import (
     FixedSize,
@@ -59,7 +59,7 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
             return f"to.LocationShift(st.gumbel_r(scale={number(scale)}), {number(shift)})"
         case NormalMixtures(null, alternative, sigma):
             return f"to.GaussianMixtures({by_mean(null)}, {by_mean(alternative)}, {number(sigma)})"
-        case Told(base, way):
+        case Restated(base, way):
             return assume(base, way)
         case Normals(mean, scale):
             return f"to.from_scipy(st.norm(), st.norm({number(mean)}, {number(scale)}))"

@@ -16,7 +16,7 @@ def refuted(claim: to.Bounds, truth: arb) -> str | None:
     """Return what is wrong with the claim, None if it is consistent."""
     lower, upper = float(claim.lower), float(claim.upper)
     if isnan(lower) or isnan(upper):
-        return f"[{lower!r}, {upper!r}] is no interval"
+        return f"[{lower!r}, {upper!r}] is not an interval"
     with ctx.workprec(PRECISIONS[-1]):
         if lower > upper:
             return f"[{lower!r}, {upper!r}] is crossed"
@@ -64,7 +64,7 @@ def check_range(curve: to.TradeOff, spec: Spec | None = None) -> None:
 def law_top(curve: to.TradeOff) -> float | None:
     """Return the largest finite loss of the law that engines compose.
 
-    None where whole curves stand for the law.
+    None where whole curves replace the law.
     """
     if isinstance(curve, to.Tensor):
         tops = [(law_top(factor), n) for factor, n in curve.factors.items()]

@@ -13,7 +13,7 @@ from tests.truth.spec import Spec
 
 
 @dataclass(frozen=True)
-class Told(Spec):
+class Restated(Spec):
     """The curve of another description, which the library is given only in one ``way``."""
 
     base: Spec

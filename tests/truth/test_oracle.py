@@ -167,6 +167,6 @@ def test_a_branch_that_few_digits_do_not_decide() -> None:
 
 
 def test_a_crossing_too_far_out_is_not_known() -> None:
-    """mu^2/2 of 2^60 rounds lies rest all places that are looked at: it is no place among them."""
+    """mu^2/2 of 2^60 rounds lies rest all places that are looked at: it is not one of them."""
     assert Gaussian(2.9).epsilon(5e-7).is_finite()
     assert Product(((Gaussian(2.9), 2**60),)).epsilon(5e-7).is_nan()

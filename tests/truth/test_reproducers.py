@@ -341,7 +341,7 @@ def test_means_thousands_of_deviations_apart_are_no_hang() -> None:
 @pytest.mark.parametrize("law", [Gumbel, Logistic])
 @pytest.mark.parametrize("theta", [1e-290, 1e-100, 1e-16, 1e-9, 37.7, 499.0])
 def test_shifts_of_any_size(law: type[Gumbel | Logistic], theta: float) -> None:
-    """The loss of a small shift is no difference of two large numbers."""
+    """The loss of a small shift is not a difference of two large numbers."""
     spec = law(theta)
     for question, at in (
         ("epsilon", 3.8e-240),

@@ -113,7 +113,7 @@ def conjugate(
 def vertex(x: Array, value: Array) -> Array:
     """Return where the parabola through each row's largest sample and its neighbours peaks.
 
-    Of a sample at an end, return a step beyond it.
+    Of a sample at an end, return a step past it.
     """
     rows, last = np.arange(len(x)), x.shape[1] - 1
     k = np.argmax(value, axis=1)

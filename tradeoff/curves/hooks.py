@@ -361,7 +361,7 @@ def beta_from_delta(curve: Any, alpha: Array, tol: float | None) -> Pair:
     more = np.where(unknown & (every <= 4 - np.log(at)), every, np.nan)
     losses = np.hstack([losses, np.where(corner, 0.0, np.nan), more])
     s = np.hstack([np.zeros_like(at), np.exp(np.sort(np.clip(losses, -_STEEPEST, _STEEPEST)))])
-    distinct = np.diff(s, prepend=-1.0) > 1e-11 * s  # NaN is none
+    distinct = np.diff(s, prepend=-1.0) > 1e-11 * s  # NaN is not a point
     points = [each[some] for each, some in zip(s, distinct, strict=True)]
     low[inside], high[inside] = conjugate(value, alpha[inside], points, tol, limit=leak.lower)
     return np.maximum(low, 0.0), np.maximum(high, 0.0)

@@ -14,7 +14,7 @@ The sum is exact for every b: b and k only set how much cancels. Below, f(K) is 
 bulk or the put of the jump, and F(z) the transform that belongs to it.
 
 **Aliases.** Nodes are z_j = c + i h j; P = 2 pi/h. As e^(-c u) f(u) has the transform F(c + iy) z^-2,
-Poisson's formula turns the sum over all j into sum_j e^(-c j P) f(K + j P): never below f(K), as f >= 0.
+by Poisson's formula the sum over all j is sum_j e^(-c j P) f(K + j P): never below f(K), as f >= 0.
 *Near side*, jc > 0: a put is at most (K + jP) mass <= j (K + P) mass, a call of the bulk at K - jP at most
 1 + jP <= j (1 + P); and sum j q^j = q/(1 - q)^2, q = e^(-|c| P). *Far side*: a put is 0 where K <= P.
 Otherwise by Chernoff, as u_+ <= e^(s u)/(e s), with any tilt c' farther from 0 on the same side f(K - jP)
@@ -52,7 +52,7 @@ tilt is kept only where that bound and the ends are below 1e-5/t of the sum; log
 it.
 
 **Rounding.** The sums are those of expm1(-w), with errors of units of |w|: so a power t costs sqrt(t) units
-and not t. |a^t - b^t| as above turns the error of a mean into that of a term; the other units are those of
+and not t. |a^t - b^t| as above bounds the error of a term by that of a mean; the other units are those of
 exponents.
 """
 

@@ -255,10 +255,10 @@ def half_rule(part: Component, c: float, digits: float, y: float | None = None) 
     It is that of the line in u, for t = T(u) = s log(1 + w), w = e^(u + ia). On Im u = v, a + v = angle, Re t
     grows from 0 to infinity, Im t from 0 to s angle, and |T'| = s |w|/|1 + w| is at most 1/cos(angle) times
     Re T'. So the integrand has a modulus that integrates to at most e^growth M(c) on every line between those
-    of angle 0 (on the path), or -1.3, and 1.3. At a node, |F T'| h at x = Re t is no more either: log |F| is
-    harmonic, so that F(x) is at most 2/(pi r) times the largest integral of |F| along a line that meets the
-    disc of radius r = |T'| cos(a) about x, and r is at most x and s. To the left the nodes fall as e^u; to
-    the right t grows nearly as s u, and they fall at least s ``spare`` a unit of u.
+    of angle 0 (on the path), or -1.3, and 1.3. At a node, |F T'| h at x = Re t is at most that, too: log |F|
+    is harmonic, so that F(x) is at most 2/(pi r) times the largest integral of |F| along a line that meets
+    the disc of radius r = |T'| cos(a) about x, and r is at most x and s. To the left the nodes fall as e^u;
+    to the right t grows nearly as s u, and they fall at least s ``spare`` a unit of u.
     """
     mu, powers = part.base.scale, (c - MARGIN, c + MARGIN)
     falling = max(0.0, -powers[0]) * (min(part.b) > 0) + max(0.0, powers[1] - 1) * (min(part.d) > 0)

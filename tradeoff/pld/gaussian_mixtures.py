@@ -417,7 +417,7 @@ class MixtureLaw(PrivacyLossDistribution):
 
         def test(x: Array) -> Bounds:
             at = loss(x)
-            # Of larger losses e^L is no float: a lesser one leaves more of Q, and delta is not below 0.
+            # For larger losses e^L overflows: a lesser one leaves more of Q, and delta is not below 0.
             rise = expm1(Bounds(*(np.minimum(end, FULL) for end in at)))
             weight = gain - rise * p
             value = meet(self.pair.mass(weight, x, 1.0), -rise - self.pair.mass(weight, x, -1.0))

@@ -150,7 +150,9 @@ def _split(
         rest = evaluate_line([small], [count], place)
     if line is None or rest is None:
         return None
-    far = try_chernoff([law], [count], -float(theta[best])).log_m - float(theta[best]) * aside
+    tilt, below = float(theta[best]), 0.0
+    if aside < lowest:
+        below = math.exp(min(try_chernoff([law], [count], -tilt).log_m - tilt * aside + 1e-9, 0.0))
     large = marks.above(b, 0.0)
     return SplitEnclosure(
         line=line,
@@ -161,7 +163,7 @@ def _split(
         p=-expm1(count * log1p(-large)),
         q=-expm1(count * log1p(-marks.above(b, 1.0))),
         aside=aside,
-        below=0.0 if aside == lowest else math.exp(min(far + 1e-9, 0.0)),
+        below=below,
         center=x,
         scale=x / 8,
         final=True,
@@ -215,6 +217,10 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
     return _Tilts(a, float(c[np.argmin(left)]), float(c[k]), low, high, step)
 
 
+def _log_expm1(x: float) -> float:
+    return math.log(math.expm1(x)) if x < 30 else x
+
+
 def _line(
     small: DampedPLD, middle: DampedPLD, count: int, x: float, log_psi: float, tilts: _Tilts
 ) -> ContourLine | None:
@@ -225,11 +231,11 @@ def _line(
     c, digits = tilts.c, DIGITS + math.log(count)
     s, r = (QuadratureTransform(law, c, digits) for law in (small, middle))
     apart = r.log_m - s.log_m
-    if apart < -600.0:  # their quotient is no float
+    if apart < -600.0:  # their quotient underflows
         return None
     unsure = r.log_m_error + s.log_m_error + UNIT * (8 + 4 * (abs(r.log_m) + abs(s.log_m)))
     size = count * math.log1p(math.exp(apart + unsure))
-    norm = math.log(math.expm1(size)) if size < 30 else size
+    norm = _log_expm1(size)
     top = math.log(count) + apart + unsure + size - norm + 1e-9
     goal, last = log_psi - _LEFT - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
     while (missing := r.far(last) - math.log(math.pi * last) - goal) > 0:
@@ -270,7 +276,7 @@ def _line(
         ends = (QuadratureTransform(law, c, digits) for law in (small, middle))
         low, high = (each.log_m + each.log_m_error for each in ends)
         rise = count * float(np.logaddexp(0.0, high - low)) * (1 + 1e-12)
-        return Chernoff(c, count * low + (rise if rise > 30 else math.log(math.expm1(rise))) + 1e-9)
+        return Chernoff(c, count * low + _log_expm1(rise) + 1e-9)
 
     return ContourLine(
         c=c,
