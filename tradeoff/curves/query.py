@@ -73,17 +73,7 @@ _ARGUMENTS: dict[Question, tuple[str, float, float]] = {
 def answer_query(
     curve: TradeOff, kind: Question, value: Any, tol: float | None, how: QueryKwargs
 ) -> Bounds[float] | Bounds[Array]:
-    """Check a question, and bound its answer in the shape and with the labels of its argument.
-
-    Parameters
-    ----------
-    kind
-        ``"beta"`` at type I errors, ``"delta"`` at losses in nats, ``"epsilon"`` at probabilities.
-    value
-        Numbers of any shape, in the range of the argument; or a symbol.
-    tol
-        Width the bounds must reach; None: as good as a second or so allows.
-    """
+    """Check a question, and bound its answer in the shape and with the labels of its argument."""
     name, least, most = _ARGUMENTS[kind]
     if is_symbol(value):
         formula = curve.formula_at(name, value)

@@ -163,10 +163,6 @@ class BoundedRange(ClosedForm):
     end (Dong, Durfee, Rogers 2020). Its corner is alpha = (u - r)/(1 - r), beta = (r/u - r)/(1 - r),
     u = e^-t, r = e^-eps. Over all t the corners make up the curve above, which is convex, and so the hull of
     the minimum.
-
-    >>> f = BoundedRange(1.0)
-    >>> f, round(f(0.25), 6), round(f.delta(0.5), 6), f.epsilon(0)
-    (BR_{1}, 0.524633, 0.077405, 1.0)
     """
 
     epsilon_0: float
@@ -195,10 +191,6 @@ class Truncated(ClosedForm):
     that is cut off and k = 1 - 2 s the rest, the errors of a threshold are affine in those without it:
     f(alpha) = (g(k alpha + s) - s)_+/k, and hence delta(x) = (delta_g(x) + s (e^x - 1))/k up to the loss at
     the end of the support; from there on it is the mass at infinity.
-
-    >>> f = Truncated(1.0, 1.0, 5.0, normal=False)
-    >>> round(f.delta(1.0), 6), round(f(0.1), 6)
-    (0.005828, 0.722344)
     """
 
     scale: float

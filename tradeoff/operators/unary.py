@@ -105,13 +105,7 @@ def _(curve: Power) -> Form:
 
 
 def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
-    """Return the curve with more assumptions, in sentences.
-
-    >>> from tradeoff import Gaussian
-    >>> f = assumed(Gaussian(1), ["the sampler is fair."])
-    >>> f, f.delta(1.0) == Gaussian(1).delta(1.0)
-    (G_{1} (assumes 1 thing: see .assumptions), True)
-    """
+    """Return the curve with more assumptions, in sentences."""
     if set(sentences) <= set(f.assumptions):
         return f
     base = pure(f)
