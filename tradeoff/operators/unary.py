@@ -167,10 +167,13 @@ class Dual:
         """Return delta(epsilon), an upper bound."""
         return self.curve.delta(epsilon)
 
-    @property
-    def bounds(self):  # type: ignore[no-untyped-def]  # noqa: ANN201 - typed as the method is
-        """The question ``bounds.delta`` of the curve."""
-        return self.curve.bounds.delta
+    @overload
+    def bounds(self, epsilon: Number, *, tol: float | None = None) -> Bounds[float]: ...
+    @overload
+    def bounds(self, epsilon: Numbers, *, tol: float | None = None) -> Bounds[Array]: ...
+    def bounds(self, epsilon: Number | Numbers, *, tol: float | None = None) -> Bounds:
+        """Bound delta(epsilon) from both sides, epsilon in nats, any shape."""
+        return self.curve.bounds.delta(epsilon, tol=tol)
 
     @overload
     def conjugate(self, y: Number) -> float: ...
