@@ -17,7 +17,6 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, MOST, Number, Numbers, choice, count, is_symbol, losses, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.product import tensor
 from tradeoff.errors import KindError, PrecisionError
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
@@ -177,10 +176,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     if math.isinf(gap):
         raise PrecisionError(f"the losses of {curve!r} are too large: their moments overflow floats", np.inf)
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
-    leaks = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is not None)
-    rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)
-    finite = attach_masses(_gaussian(mu), rest.mass_at_minus_infinity, rest.mass_at_plus_infinity)
-    return ApproximateCurve(finite @ leaks, *_THEOREM, curve, mu)
+    shape = attach_masses(_gaussian(mu), curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
+    return ApproximateCurve(shape, *_THEOREM, curve, mu)
 
 
 def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> ApproximateCurve:
