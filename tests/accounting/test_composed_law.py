@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +18,7 @@ from tradeoff.accounting.composed_law import ComposedLaw
 from tradeoff.accounting.planner import Composition
 from tradeoff.curves.product import Tensor
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity, masses
+from tradeoff.pld.law import PrivacyLossDistribution, masses
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 
 EDGES = np.concatenate([[-np.inf], np.linspace(-6.0, 6.0, 401), [9.0, np.inf]])
@@ -126,18 +124,6 @@ def test_composed_cells_hold_all_mass() -> None:
 
 
 @pytest.mark.slow
-def test_epsilon_of_sampled_product_agrees_with_polygons() -> None:
-    steps = to.subsample(to.Gaussian(1), 0.01) ** 100
-    f = to.subsample(steps @ to.Laplace(0.1) ** 10, 0.1) ** 2
-    result = f.bounds.epsilon(1e-5, tol=1e-6)
-    assert result.width <= 1e-6
-    # From polygons of the inner product, on both sides.
-    inner = (steps @ to.Laplace(0.1) ** 10).tabulate()
-    least, most = ((to.subsample(side, 0.1) ** 2).bounds.epsilon(1e-5) for side in inner)
-    assert most.lower <= result.upper <= result.lower + 1e-6 <= least.upper + 1e-6
-
-
-@pytest.mark.slow
 def test_epsilon_of_sampled_normal_product_agrees_with_closed_form() -> None:
     # As the product is one normal pair, its sampled power is known in closed form of another kind.
     law = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True)
@@ -147,34 +133,6 @@ def test_epsilon_of_sampled_normal_product_agrees_with_closed_form() -> None:
     assert low[0] <= truth.upper
     assert high[0] >= truth.lower
     assert high[0] - low[0] <= 1e-5
-
-
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
-def test_product_of_atoms_is_not_composed_law(epsilon: float) -> None:
-    assert not isinstance((to.Laplace(epsilon) ** 3).lattice_pld(), ComposedLaw)
-
-
-@pytest.mark.slow
-def test_product_without_lines_is_answered_by_whole_curves() -> None:
-    # The rate is so small that losses crowd at 0: whole curves hold them as atoms.
-    inner = to.Gaussian(0.05) @ ~(to.subsample(to.Gaussian(0.2), 0.001) ** 10)
-    f = to.PureDP(0.1) @ ~to.subsample(inner, 0.0004)
-    assert f.bounds.delta(0.005).width <= 1e-12
-    assert f.bounds(0.9, tol=1e-6).width <= 1e-8
-
-
-@pytest.mark.slow
-def test_moments_of_composed_law_hold_reference() -> None:
-    f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
-    assert f.law.mean("Q") == pytest.approx(5.9e-4, rel=0.01)
-    assert f.bounds.renyi(2.0).lower > 1.1e-3
-
-
-def test_span_holds_blurred_ends() -> None:
-    law = ComposedLaw([SubsampledPLD(GaussianLaw(1.0), 0.1)], [8])
-    low, high = law._sum([part.span for part, _ in law.parts])
-    assert law.span[0] <= low - law.blur / 2
-    assert law.span[1] >= high + law.blur / 2
 
 
 @pytest.mark.parametrize(("delta", "p", "n"), [(0.8, 0.9, 2), (0.3, 0.9999, 1)])
@@ -217,19 +175,6 @@ def test_masses_at_infinity_are_correctly_rounded(q: float, n: int) -> None:
     with mp.workdps(60):
         truth = float(-mp.expm1(n * mp.log1p(-mp.mpf(law.parts[1][0].mass_at_plus_infinity))))
     assert law.mass_at_plus_infinity == law.mass_at_minus_infinity == truth
-
-
-@pytest.mark.slow
-def test_masses_at_infinity_in_threads_agree() -> None:
-    before, interval = mp.mp.prec, sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            result = set(pool.map(lambda _: combine_masses_at_infinity([0.3, 1e-9], [3, 5]), range(2000)))
-    finally:
-        sys.setswitchinterval(interval)
-    assert len(result) == 1
-    assert mp.mp.prec == before
 
 
 def test_composed_cells_keep_underflowing_masses() -> None:

@@ -79,6 +79,15 @@ def test_damped_law_mass_bounds_mass_removed(mu: float, rate: float, count: int,
         (1.0, 0.5, 2, 1e-5, 5e-12),  # few rounds, but no large loss is rare
         (10.3, 4.19e-5, 541_000, 5.76e-5, 5e-12),  # tilts beyond the planning points of a normal law
         (3.61, 0.000287, 69_200, 2.91e-12, 1e-11),
+        (1.5, 0.001, 100, 1e-8, 5e-9),  # the line is rounding
+        # Few or rare steps, by the largest of their losses: next to 0, among the losses of the bulk.
+        (0.442, 0.000585, 2, 8e-4, 1e-8),
+        *((0.421, 0.000235, 6, 1.65e-4, 1e-8), (0.45, 0.00405, 3, 2.35e-8, 1e-8)),
+        *((0.74, 1.59e-5, 1210, 1.47e-12, 1e-8), (0.816, 1.31e-5, 11_300, 6.19e-10, 1e-8)),
+        *((0.995, 9.93e-5, 5160, 1.73e-12, 1e-8), (1.0, 1e-5, 10, 1e-8, 1e-8), (1.0, 1e-5, 100, 1e-8, 1e-8)),
+        *((2.31, 1.47e-5, 4, 5.99e-4, 1e-8), (18.8, 1.31e-5, 5, 5.13e-5, 1e-8)),  # below nearly all losses
+        # Windows that underflow, and weights that overflow.
+        *((1 / 3.23, 3.22e-7, 4, 1e-8, 1e-8), (1 / 3.8, 0.3787, 23, 1e-4, 1e-8)),
     ],
 )
 def test_epsilon_of_sampled_steps_is_narrow(

@@ -21,9 +21,9 @@ from tests.truth.operators import Product as Of
 from tests.truth.polygons import Polygon
 from tests.truth.spec import Spec
 from tradeoff import Bounds
-from tradeoff.accounting.exact import ExactEngine, _shares, product
+from tradeoff.accounting.exact import ExactEngine
 from tradeoff.accounting.planner import Composition
-from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
+from tradeoff.pld.discrete import AtomicLaw, binomial_law
 
 PAIR = Polygon((F(0), F(3, 4), F(1)), (F(3, 5), F(1, 10), F(0)))  # both losses negative, and Q(L = inf) > 0
 bases = st.one_of(
@@ -83,26 +83,6 @@ def test_exact_delta_with_tiny_atoms_holds_truth(log_mass: float, size: int) -> 
         truth = oracle.delta_of_atoms(pairs, 4.9)
     low, high = ExactEngine(law, 0.0).answer("delta", np.array([4.9]), None)
     assert low[0] <= truth <= high[0]
-
-
-@given(st.integers(0, 9), st.integers(1, 5))
-def test_shares_lists_all_compositions(n: int, k: int) -> None:
-    rows = _shares(n, k)
-    assert rows.shape == (math.comb(n + k - 1, k - 1), k)
-    assert np.all(rows >= 0)
-    assert np.all(rows.sum(axis=1) == n)
-    assert len(np.unique(rows, axis=0)) == len(rows)
-
-
-@given(st.integers(1, 4), log_uniform(0.3, 1.0))
-def test_product_masses_add_to_one(n: int, sigma: float) -> None:
-    result = product([discrete_gaussian_law(sigma, 1), binomial_law(0.3, 5)], [1, n])
-    assert result is not None
-    slack = float(np.max(result.atoms.slack)) + 2e-15 * len(result.loss)
-    assert abs(float(np.sum(np.exp(result.log_p))) - 1) <= slack
-    assert abs(float(np.sum(np.exp(result.log_p + result.loss))) - 1) <= slack + 1e-13 * float(
-        np.max(np.abs(result.loss))
-    )
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.1, 10**6), (1.0, 50_000)])
@@ -200,14 +180,3 @@ def test_exact_beta_charges_declared_errors(
 ) -> None:
     (low,), (high,) = ExactEngine(law, mass_at_plus_infinity).answer("beta", np.array([alpha]), None)
     assert low <= truth <= high
-
-
-def test_exact_beta_with_unknown_masses_is_ordered() -> None:
-    laws = [
-        AtomicLaw(np.array([loss, 0.0]), np.log([1.0, 1e-16]), slack=np.array([1e-15, 1.0]))
-        for loss in (-1e-3, -1.3e-3)
-    ]
-    sums = Composition(laws, [800, 800]).exact
-    assert sums is not None
-    (low,), (high,) = sums.answer("beta", np.array([0.5]), None)
-    assert 0 <= low <= high <= np.inf

@@ -20,14 +20,13 @@ from tests.truth.claims import check
 from tests.truth.continuous import Gaussian
 from tests.truth.operators import Product, Subsampled
 from tradeoff.accounting.engine import APART, _Answers
-from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, Window, _log_sum, compose
+from tradeoff.accounting.lattice.convolve import TiltedFactor, Window, _log_sum, compose
 from tradeoff.accounting.lattice.engine import LatticeEngine
 from tradeoff.accounting.lattice.place import Effort, _reach
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
-from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import SubsampledPLD
 
 NEGLIGIBLE = mp.mpf("1e-305")
@@ -100,16 +99,6 @@ def test_answers_of_randomised_response_hold_truth(e0: float, n: int, share: flo
     for question, at in (("delta", share * e0 * n), ("beta", alpha)):
         (low,), (high,) = curve.answer(question, np.array([at]), None)
         check(to.Bounds(low, high), getattr(spec, question)(at))
-
-
-@pytest.mark.slow
-@given(log_uniform(0.01, 3.0), st.integers(2, 8), st.floats(0, 0.999))
-def test_delta_of_laplace_power_holds_truth(e0: float, n: int, share: float) -> None:
-    epsilon = share * e0 * n
-    lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).answer(
-        "delta", np.array([epsilon]), None
-    )
-    assert lower[0] <= oracle.laplace_power_delta(epsilon, e0, n) <= upper[0]
 
 
 @given(
@@ -205,50 +194,6 @@ def test_lattice_beta_near_underflow_holds_truth(mu: float, alpha: float) -> Non
     """The supremum of the other order lies beyond the losses whose exponential a float holds."""
     (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).lattice.answer("beta", np.array([alpha]), None)
     assert low <= oracle.gaussian_beta(alpha, mu) <= high
-
-
-@pytest.mark.slow
-def test_lattice_with_indistinct_nodes_emits_no_warning() -> None:
-    law = SubsampledPLD(
-        SubsampledPLD(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05),
-        2.4273557475985516e-05,
-    )
-    low, high = Composition([law], [5]).lattice.answer(
-        "epsilon", np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
-    )
-    assert np.all(low <= high)
-    assert np.all(np.isfinite(high))
-
-
-@pytest.mark.slow
-def test_beta_with_shifted_tables_agrees_with_contour() -> None:
-    """Rounding shifts the two tables apart by more than a step.
-
-    Neighbours in number are not neighbours in place.
-    """
-    atoms = AtomicLaw(
-        np.array([-1.2329890666462617e-05, 0.6034522424922388]),
-        np.array([-1.3676305396892123e-05, -11.199852666839181]),
-        1.0000242503271633e-12,
-        9.999995001300537e-07,
-    )
-    product = Composition(
-        [SubsampledPLD(SubsampledPLD(atoms, 5.7383505275187654e-08), 1.133100903429555e-07)], [433]
-    )
-    alpha = np.array([0.007835340822706564, 0.9988176844514438])
-    (low, high), (below, above) = (
-        product.lattice.answer("beta", alpha, None),
-        product.contour.answer("beta", alpha, None),
-    )
-    assert np.all(np.maximum(low, below) <= np.minimum(high, above))
-
-
-def test_answers_of_law_with_little_finite_mass_hold_truth() -> None:
-    """The mass of its rounds is far from 1, however small their losses are."""
-    seen = to.from_masses([1 / 3, 0.0, 2 / 3], [F(0), F(1, 3), F(2, 3)])
-    f = seen**93 @ to.subsample(to.Laplace(2000.0), 1.1196403383307067e-06) ** 4
-    assert 1 - f.bounds.delta(2.4859).lower < 1e-14
-    assert f.bounds(2.44e-12).upper < 1e-14
 
 
 def test_reach_ends_where_tilted_masses_are_floats():
@@ -369,21 +314,3 @@ def test_compose_error_is_relative_to_mass(mass: float, n: int) -> None:
     )
     assert tiny >= whole * mass**n / 2
     assert mass**n > 1e-260 or tiny == math.inf
-
-
-def test_trivial_table_returns_trivial_bounds() -> None:
-    """Chords of its nodes, 1e-14 nats wide, are steeper than floats can represent."""
-    at, none = np.linspace(-1.0, 1.0, 64), np.full(64, -1e300)
-    low, high = ProfileTable(at + 1e-14, np.ones(64), at - 1e-14, none).delta(np.array([-5.0, -1, 0, 3]))
-    assert low == pytest.approx([-math.expm1(-5), -math.expm1(-1), 0.0, 0.0])
-    assert np.all(high == 1)
-
-
-@pytest.mark.slow
-def test_epsilon_with_factor_too_steep_for_tilts_is_finite() -> None:
-    """Of two hundred rounds hardly any loss is tilted within floats: wide bounds contain the truth."""
-    steep = to.PiecewiseLinear.hull([0.9333333333333333, 0.1], [0.013333333333333334, 0.81]) ** 118
-    flat = to.PiecewiseLinear.hull([F(3, 5), F(1, 5)], [0.8666666666666667, 0.0]) ** 4
-    other = ~(to.PiecewiseLinear.hull([F(1, 10)], [F(1, 2)]) ** 5)
-    low, high = (other**4 @ ((steep @ flat) ** 228) ** 2).bounds.epsilon(8e-9)
-    assert 0 < low < high

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from tests.accounting.laws import Truth, bounded_range, gaussian, laplace, mixed, pairs, reverse, thinned
 from tests.strategies import log_uniform
-from tradeoff import PureDP
-from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
@@ -87,15 +85,6 @@ def test_cells_of_gaussian_mixtures_hold_truth(m: float, width: float) -> None:
         check_cells(law, true, least + width * slope * np.array([0.0, 0.1, 0.4, 0.5, 1.0, 1.1]))
 
 
-def test_cells_of_atomic_mixture_are_empty() -> None:
-    """Where no part is continuous no edge is unsure but those next to an end."""
-    atoms, edges = PureDP(1.0).loss_distribution(), np.array([0.25, 0.5, 2.0])
-    law = MixturePLD([(0.25, atoms), (0.75, MixturePLD([(1.0, atoms)]))])
-    assert law.edge_error(edges).tolist() == [0.0, 0.0, 0.0]
-    cells = law.cells(edges)
-    assert cells.excess.tolist() == cells.deficit.tolist() == [0.0, 0.0]
-
-
 LISTED = {
     "gaussian tiny": gaussian(1e-4),
     "gaussian huge": gaussian(20.0),
@@ -161,17 +150,6 @@ def test_reversed_cells_swap_excess_and_deficit(name: str) -> None:
         (twice.excess, direct.excess),
     ):
         assert np.allclose(result, truth, rtol=1e-13, atol=0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("e0", "rate"), [(10.0, 0.1), (25.0, 0.3), (33.0, 0.2), (35.0, 0.1), (60.0, 0.5)])
-def test_subsampled_law_keeps_mass_at_lower_end(e0: float, rate: float) -> None:
-    """The lower end of a thinned law is a sliver: losses far apart in the base are neighbours there."""
-    law, true = thinned(laplace(e0), rate)
-    for epsilon in (-0.05, 0.9 * float(np.log1p(-rate)), 0.3):
-        lower, upper = Composition([law], [1]).answer("delta", np.array([epsilon]), None)
-        with mp.workdps(150):
-            assert lower[0] <= true.delta(mp.mpf(epsilon)) <= upper[0]
 
 
 def test_cells_of_subsampled_leaking_law_hold_all_mass() -> None:

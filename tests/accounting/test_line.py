@@ -65,11 +65,6 @@ def test_sum_of_line_errs_within_bounds(size: int, c: float) -> None:
             assert error <= 1e-9 * float(np.sum(np.abs(line._sums.values)))
 
 
-def test_sum_at_a_loss_ignores_other_losses() -> None:
-    line = drawn(5000, 1.5)
-    assert line._at(AT)[0].T.tolist() == [line._at(AT[k : k + 1])[0][:, 0].tolist() for k in range(len(AT))]
-
-
 def test_polynomials_bound_time_value_of_gaussian() -> None:
     """1 - u M(u), between neighbours: M falls, u M(u) rises, and so does every single power."""
     most, least = ([arb(a) for a in powers] for powers in (_MOST, _LEAST))

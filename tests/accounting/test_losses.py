@@ -15,7 +15,6 @@ import tradeoff as to
 from tests.truth.atoms import PureDP
 from tests.truth.claims import check
 from tests.truth.operators import Product
-from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.pld.discrete import leaking
 from tradeoff.pld.law import PrivacyLossDistribution, log_finite_mass
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
@@ -171,22 +170,3 @@ def test_answers_of_large_counts_hold_limit(n: int) -> None:
         assert upper - lower < 1e-2 * upper
     assert product.bounds(0.1).lower > 0
     assert abs(product.epsilon(1e-6) - limit.epsilon(1e-6)) < 1e-2
-
-
-@pytest.mark.parametrize("n", [10**9, 10**12])
-@pytest.mark.parametrize(
-    "curve",
-    [to.Laplace(1.0), POLYGON, to.subsample(to.Laplace(1e4), 1e-300)],
-    ids=["laplace", "polygon", "large"],
-)
-def test_delta_of_large_counts_is_ordered_or_refused(curve: to.TradeOff, n: int) -> None:
-    try:
-        lower, upper = (curve**n).bounds.delta(1.0)
-    except TradeOffError:
-        return
-    assert 0 <= lower <= upper <= 1
-
-
-def test_tiny_discrete_gaussian_raises_domain_error() -> None:
-    with pytest.raises(DomainError, match="TotalVariation"):
-        to.mechanisms.DiscreteGaussian(sigma=1e-160).curve().loss_distribution()

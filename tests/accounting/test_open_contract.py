@@ -8,26 +8,13 @@ from dataclasses import dataclass
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.strategies import log_uniform
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.planner import Composition
 from tradeoff.intervals.bounds import Array
-from tradeoff.pld.components import (
-    Component,
-    SamplingRate,
-    inverse_loss_error,
-    inverse_subsampled_loss,
-    subsampled_loss,
-    subsampled_loss_error,
-    subsampled_slope,
-)
-from tradeoff.pld.gaussian import NormalBase
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
 from tradeoff.pld.moments import above_line
-from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.transformed import SubsampledPLD
 from tradeoff.pld.units import UNIT
 
 
@@ -156,63 +143,3 @@ def test_law_with_transform_opens_contour(epsilon: float) -> None:
     lower, upper = engine.answer("delta", np.array([epsilon]), 1e-6)
     assert lower[0] <= truth(0.7, epsilon, 2) <= upper[0]
     assert upper[0] - lower[0] < 1e-4
-
-
-def test_operators_on_law_without_transform_have_none() -> None:
-    law = UniformLaw(0.7)
-    for changed in (
-        SubsampledPLD(law, 0.1),
-        ReversedPLD(law),
-        MixturePLD([(0.5, law), (0.5, SubsampledPLD(law, 0.2))]),
-    ):
-        assert not changed.has_transform
-        assert changed.transform(0.5, 40.0) is None
-
-
-def test_reversed_custom_law_holds_truth() -> None:
-    law = UniformLaw(0.7)
-    both = Composition([ReversedPLD(ReversedPLD(law))], [2]).answer("delta", np.array([0.3]), None)
-    assert both[0][0] <= truth(0.7, 0.3, 2) <= both[1][0]
-
-
-losses = st.one_of(st.floats(-800, 800), log_uniform(1e-300, 1.0), log_uniform(1e-300, 1.0).map(lambda x: -x))
-rates = st.one_of(log_uniform(1e-300, 1.0), log_uniform(1e-16, 0.5).map(lambda x: 1 - x))
-
-
-@given(rates, losses)
-def test_subsampled_loss_errs_within_bounds(p: float, loss: float) -> None:
-    share, at = SamplingRate(p, 1 - p), np.array([loss])
-    result = subsampled_loss(share, at)
-    error = subsampled_loss_error(at, result)
-    slope = subsampled_slope(share, at, result)
-    with mp.workdps(700):
-        true = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(loss)))
-        assert abs(mp.mpf(result[0]) - true) <= mp.mpf(error[0])
-        steep = mp.mpf(p) * mp.exp(mp.mpf(loss) - true)
-        assert abs(mp.mpf(slope[0]) - steep) <= steep * (1e-13 + 1e-15 * abs(loss)) + mp.mpf("1e-300")
-
-
-@given(
-    rates, st.one_of(st.floats(-40, 800), log_uniform(1e-20, 1.0), log_uniform(1e-20, 0.5).map(lambda x: -x))
-)
-def test_inverse_subsampled_loss_errs_within_bounds(p: float, goal: float) -> None:
-    share, at = SamplingRate(p, 1 - p), np.array([goal])
-    with np.errstate(over="ignore"):
-        result = inverse_subsampled_loss(share, at)
-    if not np.isfinite(result[0]):
-        assert goal <= np.log1p(-p) + 1e-13 * (1 + abs(goal))
-        return
-    with mp.workdps(700):
-        again = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(result[0])))
-        assert abs(again - mp.mpf(goal)) <= mp.mpf(float(inverse_loss_error(share, at, result)[0]))
-
-
-@given(rates, rates, st.floats(0.01, 9), st.one_of(st.floats(-20, 20), log_uniform(1e-17, 1.0)))
-def test_component_subsampled_in_both_orders_errs_within_bounds(p: float, r: float, mu: float, away: float):
-    """Where r is tiny its densities have the same slopes in floats: what l is unsure of still moves L."""
-    part, x = Component(NormalBase(mu)).subsampled(p).reversed().subsampled(r), mu / 2 + away
-    result = part.logs(part.base.loss(np.array([x])), np.array([4 * UNIT * (abs(mu * x) + mu * mu)]))
-    with mp.workdps(700):
-        excess = mp.mpf(p) * mp.expm1(mp.mpf(mu) * mp.mpf(x) - mp.mpf(mu) ** 2 / 2)
-        true = mp.log1p(-mp.mpf(r) * excess / (1 + excess))
-        assert abs(mp.mpf(result.loss[0]) - true) <= mp.mpf(result.error[0])

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-import tradeoff as to
 from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor
 from tradeoff.accounting.lattice.engine import Direction, TruncatedPLD, add_far_losses, choose_edge
 from tradeoff.accounting.lattice.place import Effort
@@ -84,24 +83,6 @@ def test_cut_losses_agree_with_the_whole_lattice(n: int, monkeypatch: pytest.Mon
     assert np.all(low <= most)
     assert np.all(least <= high)
     assert np.all(high - low < 1e-4 * high)
-
-
-@pytest.mark.parametrize(
-    ("rate", "sigma", "n", "delta"),
-    [
-        *((1e-5, 1.0, 10, 1e-8), (1e-5, 1.0, 100, 1e-8)),
-        pytest.param(6.5e-5, 0.65, 13, 9.2e-8, marks=pytest.mark.slow),
-        pytest.param(2.9e-5, 0.55, 33, 8e-6, marks=pytest.mark.slow),
-        pytest.param(2.1e-5, 0.67, 127, 4e-7, marks=pytest.mark.slow),
-        pytest.param(2.6e-4, 1.3, 4, 1.2e-9, marks=pytest.mark.slow),
-    ],
-)
-def test_epsilon_of_few_rare_steps_is_narrow(rate: float, sigma: float, n: int, delta: float) -> None:
-    f = to.dp_sgd(sigma, sample_rate=rate, steps=n).guarantee()
-    result, other = f.bounds.epsilon(delta), f.bounds.epsilon(delta, tol=1e-9)
-    assert result.upper - result.lower < 3e-7
-    assert result.lower <= other.upper
-    assert other.lower <= result.upper
 
 
 @pytest.mark.parametrize("law", [SubsampledPLD(GaussianLaw(1.0), 0.1), ReversedPLD(GaussianLaw(0.5))])
