@@ -147,13 +147,14 @@ def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[f
 
     Slopes rise, so that those at -spare bound all to the left of it.
     """
-    at = part.base.loss(np.array([-spare]))
+    at = float(part.base.loss(np.array(-spare)))
     left_q, left_p = ((rate.slopes[0], _slope(rate, at)) for rate in (part.b, part.d))
     return min(tilted(left_q, left_p, powers)[0], 0.0), slopes(part, powers)[1]
 
 
-def _slope(rate: SamplingRate, loss: Array) -> float:
-    return float(subsampled_slope(rate, loss, subsampled_loss(rate, loss))[0]) * (1 + 1e-9)
+def _slope(rate: SamplingRate, loss: float) -> float:
+    """Bound s e^loss/(1 - s + s e^loss) from above."""
+    return rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
 
 
 def _check_size(count: float, base: Base) -> None:
@@ -184,7 +185,7 @@ def damped_rule(part: Component, c: float, digits: float, y: float | None = None
         t = power * mu
         for _ in range(4):
             m = max(math.log((t + room) / (g * k)), 0.0)
-            t = power * mu * _slope(part.b, base.loss(np.array([last + m / k])))
+            t = power * mu * _slope(part.b, base.loss(last + m / k))
         return m, t
 
     m, t = bend(0.5, 1.0)
