@@ -35,7 +35,7 @@ class UniformLaw(PrivacyLossDistribution):
             return float(1 - (mp.exp(top) - mp.exp(-1)) / (top + 1))
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         return -1.0, self.top
 
     def sketch(self) -> PlanningPoints:

@@ -337,12 +337,12 @@ class GaussianLaw(PrivacyLossDistribution):
     damping = True
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         reach = self.mu * REACH + self.mu * self.mu / 2
         return -reach, reach
 
     @property
-    def range(self) -> tuple[float, float]:
+    def enclosure(self) -> tuple[float, float]:
         return (-np.inf, np.inf) if self.mu else (0.0, 0.0)
 
     def sketch(self) -> PlanningPoints:

@@ -235,7 +235,7 @@ class Piece(PrivacyLossDistribution):
         self.ends, self.end_errors = known.loss.tolist(), known.error
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         low, high = self.ends
         return low, high
 
@@ -346,12 +346,12 @@ class MixtureLaw(PrivacyLossDistribution):
         return Piece(self.pair.mirrored(), (-stop, -start))
 
     @cached_property
-    def support(self) -> tuple[float, float]:
-        lows, highs = zip(*(piece.support for piece in self.pieces), strict=True)
+    def span(self) -> tuple[float, float]:
+        lows, highs = zip(*(piece.span for piece in self.pieces), strict=True)
         return min(lows), max(highs)
 
     @property
-    def range(self) -> tuple[float, float]:
+    def enclosure(self) -> tuple[float, float]:
         return self.pair.limits
 
     def sketch(self) -> PlanningPoints:

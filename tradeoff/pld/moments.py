@@ -140,7 +140,7 @@ class FiniteLaw:
         ``bend`` bounds |phi'' - phi'| and ``steep`` bounds |phi'| at a loss; both are largest at an end of a
         cell.
         """
-        loss, log_p, atom_slack = self.law.atoms
+        loss, log_p, atom_slack, _ = self.law.atoms
         low = high = 0.0
         if len(loss):
             x, mass, off = loss + self.shift, np.exp(log_p), self._atoms_off()
@@ -162,7 +162,7 @@ class FiniteLaw:
 
     def remainder(self, t: float) -> Bounds:
         """Enclose E(e^tL - 1 - t L): positive terms, so that a small divergence keeps its digits."""
-        loss, log_p, atom_slack = self.law.atoms
+        loss, log_p, atom_slack, _ = self.law.atoms
         off, slack = self._atoms_off(), atom_slack + 32 * UNIT
         x = loss + self.shift + Bounds(-off, off)
         each = [total(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
@@ -182,8 +182,8 @@ class FiniteLaw:
 
     def _atoms_off(self) -> Array:
         """Bound the errors of shifted losses of atoms."""
-        loss = np.abs(self.law.atoms.loss)
-        return 2 * self.law.loss_error + 4 * UNIT * (loss + abs(self.shift)) + self._shift_error
+        atoms = self.law.atoms
+        return 2 * atoms.error + 4 * UNIT * (np.abs(atoms.loss) + abs(self.shift)) + self._shift_error
 
     def _given_finite(self, low: float, high: float) -> tuple[float, float]:
         """Divide by the mass of finite losses: pairwise sums of positive terms, and the division."""
@@ -208,7 +208,7 @@ class FiniteLaw:
 
     def estimate(self, phi: Function) -> float:
         """Estimate E phi(L) by the chords, for any smooth phi: no bound."""
-        loss, log_p, _ = self.law.atoms
+        loss, log_p, *_ = self.law.atoms
         result = float(np.sum(np.exp(log_p) * phi(loss + self.shift)))
         if self.law.continuous:
             x, y, at_x, at_y, *_ = self._cells
@@ -297,7 +297,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     c, smooth = max(order, 1 - MARGIN), other.components() or []
     if any(part.base.scale > 1e6 for part in smooth):  # a normal law that far off has no privacy
         raise SizeError("losses rise too steeply for a quadrature")
-    each = [of_atoms(other.atoms, other.loss_error, z, cut=other.lost > 0) for z in (0.0, 1.0, order)]
+    each = [of_atoms(other.atoms, z, cut=other.lost > 0) for z in (0.0, 1.0, order)]
     exact = each[0]._replace(quadrature=max(nodes.quadrature for nodes in each))
     points = [exact, *(part.base.nodes(part, c, 0.0, digits) for part in smooth)]
     sums, quadrature = [], 0.0
@@ -335,7 +335,7 @@ def _by_cells(law: PrivacyLossDistribution, order: float) -> Bounds:
     """
     k = order - 1
     reach = max(-k * law.support[0], k * law.support[1])
-    if reach > (690.0 if law.range == law.support else 500.0):
+    if reach > 500.0:
         raise SizeError(f"e^{reach:.3g} is larger than any float")
     finite = FiniteLaw(law, tilt=-k, size=2**14)
     finite.check()

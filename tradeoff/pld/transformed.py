@@ -61,14 +61,6 @@ class TransformedPLD(PrivacyLossDistribution):
         """Return the ends that the law has where the others have ``of``."""
 
     @property
-    def support(self) -> Ends:
-        return self._ends(lambda law: law.support)
-
-    @property
-    def range(self) -> Ends:
-        return self._ends(lambda law: law.range)
-
-    @property
     def span(self) -> Ends:
         return self._ends(lambda law: law.span)
 
@@ -103,11 +95,6 @@ class SubsampledPLD(TransformedPLD):
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         low, high = self.forward(np.array(of(self.base))).tolist()
-        return self._lowest if self._added.size else low, high
-
-    @property
-    def span(self) -> Ends:
-        low, high = self.forward(np.array(self.base.span)).tolist()
         return low, high
 
     @property
@@ -119,19 +106,15 @@ class SubsampledPLD(TransformedPLD):
         return float(ends[0] - off[0]), float(ends[1] + off[1])
 
     @cached_property
-    def loss_error(self) -> Array:
-        loss = self.base.atoms.loss  # the slope is at most 1
-        error = self.base.loss_error + subsampled_loss_error(loss, self.forward(loss))
-        return np.append(self._added[3], error)
-
-    @cached_property
     def atoms(self) -> Atoms:
-        loss, log_p, slack = self.base.atoms
-        return Atoms(*map(np.append, self._added, (self.forward(loss), log_p, slack)))
+        loss, log_p, slack, error = self.base.atoms
+        mapped = self.forward(loss)
+        error = error + subsampled_loss_error(loss, mapped)  # the slope is at most 1
+        return Atoms(*map(np.append, self._added, (mapped, log_p, slack, error)))
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
-        return PlanningPoints(*map(np.append, self._added, (self.forward(loss), log_p)))
+        return PlanningPoints(*map(np.append, self._added[:2], (self.forward(loss), log_p)))
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
@@ -200,14 +183,10 @@ class ReversedPLD(TransformedPLD):
 
     @property
     def atoms(self) -> Atoms:
-        loss, log_p, slack = self.base.atoms
+        loss, log_p, slack, error = self.base.atoms
         # e^L moves by the error of the loss; a sum costs a unit of its terms.
-        slack_q = slack + self.base.loss_error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
-        return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1])
-
-    @property
-    def loss_error(self) -> Array:
-        return self.base.loss_error[::-1]
+        slack_q = slack + error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
+        return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1], error[::-1])
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
@@ -216,10 +195,6 @@ class ReversedPLD(TransformedPLD):
     def components(self) -> list[Component] | None:
         parts = self.base.components()
         return None if parts is None else [part.reversed() for part in parts]
-
-    @property
-    def has_transform(self) -> bool:
-        return self.base.has_transform if self.symmetric else super().has_transform
 
     def transform(self, c: float, digits: float) -> Transform | None:
         return self.base.transform(c, digits) if self.symmetric else super().transform(c, digits)
@@ -258,23 +233,13 @@ class MixturePLD(TransformedPLD):
         return min(lows), max(highs)
 
     @cached_property
-    def _listed(self) -> list[Array]:
-        """Atoms, and the errors of their losses."""
+    def atoms(self) -> Atoms:
         rows = []
         for w, law in self.parts:
-            (loss, log_p, slack), log_w = law.atoms, np.log(w)
+            (loss, log_p, slack, error), log_w = law.atoms, np.log(w)
             # The logarithm of a weight costs 8 units of itself and a sum one of its terms.
-            slack = slack + UNIT * (1 + 9 * abs(log_w) + np.abs(log_p))
-            rows.append((loss, log_p + log_w, slack, law.loss_error))
-        return in_order(rows)
-
-    @property
-    def atoms(self) -> Atoms:
-        return Atoms(*self._listed[:3])
-
-    @property
-    def loss_error(self) -> Array:
-        return self._listed[3]
+            rows.append((loss, log_p + log_w, slack + UNIT * (1 + 9 * abs(log_w) + np.abs(log_p)), error))
+        return Atoms(*in_order(rows))
 
     def sketch(self) -> PlanningPoints:
         points = [(w, law.sketch()) for w, law in self.parts]
@@ -321,13 +286,8 @@ class PositivePart(TransformedPLD):
 
     @property
     def atoms(self) -> Atoms:
-        listed = self.base.atoms
-        return Atoms(*(each[listed.loss > self.base.loss_error] for each in listed))
-
-    @property
-    def loss_error(self) -> Array:
-        error = self.base.loss_error
-        return error[self.base.atoms.loss > error]
+        atoms = self.base.atoms
+        return Atoms(*(each[atoms.loss > atoms.error] for each in atoms))
 
     def sketch(self) -> PlanningPoints:
         return self._sketch
@@ -335,7 +295,7 @@ class PositivePart(TransformedPLD):
     @cached_property
     def _sketch(self) -> PlanningPoints:
         """The cells between the points of the base's sketch, at the mean of e^L: their masses add up."""
-        loss, log_p, _ = self.atoms
+        loss, log_p, *_ = self.atoms
         if self.continuous:
             edges = np.unique(np.clip(np.append(self.base.sketch().loss, self.span), *self.span))
             p, q = masses(self.cells(edges), edges)
@@ -374,13 +334,13 @@ def folded(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> 
     if whole is not law:  # sampling brings losses nearer to 0
         return whole
     upper = SubsampledPLD(PositivePart(law), p)
-    loss, log_p, slack = law.atoms
-    here = np.abs(loss) <= law.loss_error
+    loss, log_p, slack, error = law.atoms
+    here = np.abs(loss) <= error
     near = exp(log_p[here]) * (1 + Bounds(-slack[here], slack[here]))
     mass = total([(1 - Bounds.of(p)) * advantage, *map(Bounds, near.lower.tolist(), near.upper.tolist())])
     centre = AtomicLaw(np.zeros(0), np.zeros(0))
     if mass.upper > 0:
-        moved = float(np.max(np.abs(loss[here]) + law.loss_error[here], initial=0.0))
+        moved = float(np.max(np.abs(loss[here]) + error[here], initial=0.0))
         middle = mass.lower / 2 + mass.upper / 2
         log_mass = math.log(middle)
         off = mass.width / middle + math.expm1(moved) + UNIT * (8 + 8 * abs(log_mass))  # a logarithm costs 8
