@@ -219,9 +219,6 @@ class PureDP(ClosedForm):
         lambda delta, e: log(maximum(1 - delta, (1 - delta) * exp(e) - delta)),
     )
 
-    def theta_ball(self) -> Balls:
-        return to_balls(self.epsilon_0)
-
     def loss_distribution(self) -> AtomicLaw:
         return binomial_law(self.epsilon_0, 1)
 

@@ -35,7 +35,8 @@ from tradeoff.curves.parameters import (
     number,
     real,
 )
-from tradeoff.families._closed_form import ClosedForm, Formulas, suggest_mechanism
+from tradeoff.errors import advise_keywords
+from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import gaussian_beta, gaussian_profile
 from tradeoff.intervals.bounds import Bounds
@@ -89,7 +90,7 @@ class Laplace(ClosedForm):
     shift: Fraction | None = field(default=None, init=False)
     """Exact epsilon of a group where it is not a float; ``epsilon_0`` is rounded up."""
 
-    @suggest_mechanism("Laplace(scale=...)")
+    @advise_keywords(lambda _: "for noise use tradeoff.mechanisms.Laplace(scale=...)", "the curve Laplace")
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
 
@@ -174,9 +175,6 @@ class BoundedRange(ClosedForm):
 
     elementary = True
     formulas = Formulas(logistic_beta, logistic_profile, logistic_loss)
-
-    def theta_ball(self) -> Balls:
-        return to_balls(self.epsilon_0)
 
     def loss_distribution(self) -> BoundedRangeLaw:
         return BoundedRangeLaw(self.epsilon_0)
