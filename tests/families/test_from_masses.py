@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 import tradeoff as to
 from tests.strategies import exact_curves
 from tradeoff import filters
-from tradeoff.errors import CurveError, DomainError, NoClosedForm, SizeError
+from tradeoff.errors import CurveError, NoClosedForm, SizeError
 
 F = Fraction
 LAWS = some.lists(some.integers(0, 9), min_size=4, max_size=4).filter(any)
@@ -190,22 +190,6 @@ def test_polygon_with_vertical_fall_raises(half):
     start = to.PiecewiseLinear([0, 0, 1], [1, half, 0])
     assert start == to.PiecewiseLinear([0, 1], [half, 0])
     assert to.PiecewiseLinear([0, half, half, 1], [1, half / 2, half / 2, 0]).beta[1] == half / 2
-
-
-@pytest.mark.parametrize("k", [-5, 1.5, "x", True])
-def test_identity_group_of_invalid_count_raises(k):
-    with pytest.raises(DomainError, match="k must be"):
-        to.Identity().group(k)
-    assert to.Identity().group(3) == to.Identity().group(0) == to.Identity()
-
-
-def test_polygon_not_convex_suggests_hull() -> None:
-    alpha, beta = [0, 0.05, 0.1, 0.25, 0.5, 1], [1, 0.93, 0.87, 0.72, 0.43, 0]
-    with pytest.raises(
-        CurveError, match=r"not convex at vertex 3: .*; PiecewiseLinear.hull\(alpha, beta\) is"
-    ):
-        to.PiecewiseLinear(alpha, beta)
-    assert to.PiecewiseLinear.hull(alpha, beta)(0.25) < 0.72
 
 
 @pytest.mark.parametrize("exact", [True, False])

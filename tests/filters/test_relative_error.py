@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from examples.accuracy_first import ERROR, GUMBEL, counts_released, rounds, sweep
+from examples.accuracy_first import ERROR, GUMBEL, rounds
 from examples.relative_error import (
     DOCTOR_VISITS,
     METHODS,
@@ -18,7 +18,6 @@ from examples.relative_error import (
     rows,
     zipf,
 )
-from tests.report.layout import check_layout
 from tradeoff import Gaussian
 from tradeoff.errors import DomainError
 
@@ -152,12 +151,6 @@ def test_the_sketch_stays_within_its_budget():
     assert set(after) <= {"choice", "refused"}
 
 
-@pytest.mark.slow
-def test_figures_of_the_experiment_can_be_read():
-    check_layout(counts_released(runs=2))
-    check_layout(sweep(runs=2, epsilons=(0.25, 0.5)))
-
-
 def test_tables_are_in_a_public_order():
     for table in TABLES.values():
         assert np.all(np.diff(table) <= 0)
@@ -170,19 +163,3 @@ def test_doctor_visits_equal_statsmodels():
     )
     visits = np.asarray(datasets.randhie.load_pandas().endog)
     assert [int(np.sum(visits >= k)) for k in range(78)] == DOCTOR_VISITS.tolist()
-
-
-def test_interval_equals_student():
-    mean, half = Outcome(released=(3, 5, 7), accurate=(3, 3, 3)).interval()
-    assert (mean, half) == (5.0, pytest.approx(4.302653 * 2 / math.sqrt(3)))
-    assert Outcome(released=(3,), accurate=(3,)).interval() == (3.0, math.inf)
-
-
-def test_bounded_range_implies_the_rho_charged():
-    epsilon = 0.7  # losses t and t - epsilon: a pair of bounded range, its Renyi divergence in closed form
-    for t, a in itertools.product(np.linspace(0.01, 0.69, 18), (1.01, 2.0, 5.0, 40.0)):
-        p = math.expm1(t - epsilon) * math.exp(t) / (math.exp(t - epsilon) - math.exp(t))
-        q, other = p * math.exp(-t), (1 - p) * math.exp(epsilon - t)
-        assert q + other == pytest.approx(1)
-        divergence = math.log(p**a * q ** (1 - a) + (1 - p) ** a * other ** (1 - a)) / (a - 1)
-        assert divergence <= a * epsilon**2 / 8 * (1 + 1e-9)

@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,28 +71,6 @@ def test_draws_with_replacement_dominate_every_data_set():
 def test_one_draw_is_a_sample_of_size_one():
     drawn_once = m.SubsampledGaussian(1, 0.125, "with-replacement", batch_size=1).curve()
     assert drawn_once == m.SubsampledGaussian(1, 0.125, "without-replacement").curve()
-
-
-@pytest.mark.slow
-@settings(max_examples=12)
-@given(
-    st.lists(st.tuples(st.floats(0, 6.3), st.floats(0, 1)), min_size=4, max_size=4),
-    st.floats(0.05, 0.95),
-    st.floats(0.6, 3),
-)
-def test_vectors_on_a_line_are_the_worst(ends, q, sigma):
-    # Mixtures in the plane whose means have at most the norms of those on the line.
-    norms = np.array([0.3, 1.0, 0.5, 1.0])
-    x, y = np.meshgrid(np.linspace(-12, 12, 401) * sigma, np.linspace(-12, 12, 401) * sigma)
-    area = (x[0, 1] - x[0, 0]) ** 2 / (2 * math.pi * sigma**2)
-    means = [(r * s * math.cos(a), r * s * math.sin(a)) for (a, s), r in zip(ends, norms, strict=True)]
-    parts = [np.exp(-((x - a) ** 2 + (y - b) ** 2) / (2 * sigma**2)) * area for a, b in means]
-    p, d = q * parts[0] + (1 - q) * parts[1], q * parts[2] + (1 - q) * parts[3]
-    line = to.GaussianMixtures(
-        null={-norms[0]: q, -norms[1]: 1 - q}, alternative={norms[2]: q, norms[3]: 1 - q}, sigma=sigma
-    )
-    for e in (-0.5, 0.0, 0.2, 1.0):
-        assert np.sum(np.maximum(d - math.exp(e) * p, 0)) <= line.delta(e) + 1e-5
 
 
 @settings(max_examples=30)

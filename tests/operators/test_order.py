@@ -24,7 +24,7 @@ from tests.strategies import (
 )
 from tests.truth.balls import ball
 from tests.truth.continuous import Gaussian
-from tradeoff.errors import KindError, SymbolError, Undecided
+from tradeoff.errors import SymbolError, Undecided
 
 G, P, Lap, TV, dp, thin = (
     to.Gaussian,
@@ -434,23 +434,12 @@ def test_order_undecided_is_none() -> None:
     assert "is undecided" in repr(result)
 
 
-def test_order_of_a_mechanism_is_refused() -> None:
-    with pytest.raises(KindError, match="is a mechanism"):
-        to.order(to.Gaussian(1), to.mechanisms.Gaussian(noise_multiplier=1))  # type: ignore[arg-type]  # wrong on purpose
-
-
 @few
 @given(plain, plain)
 def test_product_is_strictly_below_factor(f: to.TradeOff, h: to.TradeOff) -> None:
     product = f @ h
     if h.delta(0.0) > 0 and h.bounds.delta(0.0).lower > 1e-9 and f.delta(0.0) < 1:
         assert verdict(product, f) is not True
-
-
-@pytest.mark.parametrize("f", [Lap(sympy.Symbol("x")), Lap(1)])
-def test_order_of_symbolic_groups_is_refused(f: to.TradeOff) -> None:
-    with pytest.raises(SymbolError, match="free symbols"):
-        assert f >= P(sympy.Symbol("x")).group(2)
 
 
 def test_profile_of_one_pair_is_approximate_dp() -> None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 import sympy
-from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
 import tradeoff as to
-from tests.strategies import edge_rates, exact_curves, log_uniform
+from tests.strategies import exact_curves
 from tests.truth.claims import check
 from tests.truth.continuous import Laplace
 from tests.truth.operators import ReversedPLD, Subsampled
-from tradeoff.accounting.planner import Composition
 from tradeoff.intervals.functions import exp
 
 SAMPLED_RATES = st.one_of(
@@ -87,23 +83,6 @@ def test_nested_subsample_keeps_exact_rate(rates: list[float]) -> None:
     assert curve.bounds(0.0).lower <= 1 - rate / 2 <= curve.bounds(0.0).upper
 
 
-def test_nested_subsample_ignores_order_of_rates() -> None:
-    def nested(*rates: float) -> to.TradeOff:
-        curve: to.TradeOff = to.PureDP(1.0)
-        for p in rates:
-            curve = to.subsample(curve, p)
-        return curve
-
-    first, second = nested(0.9, 0.8, 0.7, 0.12, 0.81, 0.47), nested(0.9, 0.8, 0.7, 0.47, 0.81, 0.12)
-    assert first >= second
-    assert second >= first
-    apart, other = first.bounds.epsilon(1e-5), nested(0.9, 0.8, 0.7, 0.12 * 0.81 * 0.47).bounds.epsilon(1e-5)
-    assert apart.lower <= other.upper
-    assert other.lower <= apart.upper
-    many = (first**20).bounds.delta(0.5)
-    assert (nested(0.023) ** 20).bounds.delta(0.5).lower < many.upper < (nested(0.02303) ** 20).delta(0.5)
-
-
 def test_alternating_inverses_stay_narrow() -> None:
     curve: to.TradeOff = to.PureDP(1.0)
     for _ in range(14):
@@ -125,80 +104,8 @@ def test_beta_of_sampled_product_reaches_tolerance(turn):
     assert back.lower <= 0.05
 
 
-BITS = 220
-
-
-PANELS, RULE = 44, 26
-"""Gauss-Legendre panels of width 1/2 in balls: two sets of them, moved against each other, must agree."""
-
-
 def fixed_size(f: to.TradeOff, p: float) -> to.TradeOff:
     return to.subsample(f, p, scheme="without-replacement")
-
-
-def panels(ends: list[arb]) -> list[tuple[arb, arb]]:
-    """Nodes and weights of Gauss-Legendre rules between consecutive ends."""
-    rule = [arb.legendre_p_root(RULE, j, weight=True) for j in range(RULE)]
-    return [
-        ((a + b + (b - a) * at) / 2, weight * (b - a) / 2) for a, b in pairwise(ends) for at, weight in rule
-    ]
-
-
-def gaussian(mu: float, offset: float) -> tuple[arb, list[tuple[arb, arb]]]:
-    """delta(0) of G_mu, and its losses above 0 with their P-masses."""
-    m, start = arb(mu), arb(mu) / 2
-    nodes = panels([start, *(start + (k + arb(offset)) / 2 for k in range(1, PANELS))])
-    density = [weight * (-x * x / 2).exp() / (2 * arb.pi()).sqrt() for x, weight in nodes]
-    return (m / arb(8).sqrt()).erf(), [
-        (m * x - m * m / 2, p) for (x, _), p in zip(nodes, density, strict=True)
-    ]
-
-
-def laplace(epsilon: float, offset: float) -> tuple[arb, list[tuple[arb, arb]]]:
-    e = arb(epsilon)
-    nodes = panels([arb(0), *(e * (k + arb(offset)) / 4 for k in range(1, 4)), e])
-    inside = [(loss, weight * (-(loss + e) / 2).exp() / 4) for loss, weight in nodes]
-    return 1 - (-e / 2).exp(), [*inside, (e, (-e).exp() / 2)]
-
-
-def delta_by_contour(
-    base: tuple[arb, list[tuple[arb, arb]]], p: float, n: int, x: float, c: float, step: float
-) -> arb:
-    """delta(x) of C_p(f)^n by the inverse Laplace transform on Re z = c > 1, until it is spent."""
-    (advantage, upper), rate = base, arb(p)
-    nodes = [(acb((1 - rate + rate * loss.exp()).log()), acb(mass)) for loss, mass in upper]
-    total, k = arb(0), 0
-    while True:
-        z = acb(arb(c), arb(step) * k)
-        pairs = (mass * ((z * loss).exp() + ((1 - z) * loss).exp()) for loss, mass in nodes)
-        moment = sum(pairs, acb((1 - rate) * advantage))
-        term = moment**n * (-(z - 1) * arb(x)).exp() / (z * (z - 1))
-        total += term.real / (1 if k else 2)
-        if abs(term) < arb(10) ** -45:
-            return total * arb(step) / arb.pi()
-        k += 1
-
-
-CONTOURS = [
-    (to.Gaussian(1.0), gaussian, 0.01, 1000, 2.1989099489, 6.0, 0.15),
-    (to.Gaussian(1.0), gaussian, 0.01, 100_000, 35.875795873, 1.42, 0.02),
-    (to.Laplace(1.0), laplace, 0.05, 1000, 5.0, 4.0, 0.1),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("f", "law", "p", "n", "x", "c", "step"), CONTOURS)
-def test_delta_of_power_holds_contour_in_balls(
-    f: Any, law: Any, p: float, n: int, x: float, c: float, step: float
-) -> None:
-    parameter = f.mu if law is gaussian else f.epsilon_0
-    with ctx.workprec(BITS):
-        first = delta_by_contour(law(parameter, 0.0), p, n, x, c, step)
-        second = delta_by_contour(law(parameter, 0.2), p, n, x, 1 + (c - 1) * 1.1, step * 0.8)
-        assert abs(first - second) < arb(10) ** -25 * first
-        bounds = (fixed_size(f, p) ** n).bounds.delta(x)
-        assert arb(bounds.lower) < first < arb(bounds.upper)
-    assert bounds.width < 1e-9 * bounds.upper
 
 
 def test_epsilon_of_fixed_size_dp_sgd_is_narrow() -> None:
@@ -260,25 +167,6 @@ def test_laws_match_polygons_in_fractions(f: to.PiecewiseLinear, rate: Fraction)
     assert overlap(by_law.bounds(alpha), by_vertices.bounds(alpha))
 
 
-@pytest.mark.slow
-@settings(max_examples=6, deadline=None)
-@given(
-    f=st.one_of(*(log_uniform(1e-2, 8.0).map(kind) for kind in (to.Gaussian, to.Laplace, to.PureDP))),
-    p=edge_rates,
-)
-def test_single_round_matches_closed_form(f: to.TradeOff, p: float) -> None:
-    curve, x = fixed_size(f, p), np.array([-0.8, -0.1, 0.0, 0.1, 0.8]) * min(f.sup_loss, 2.0)
-    if p == 1:
-        return
-    low, high = curve.laws()
-    assert (low is high) == (p >= 1e-300)  # rarer ones lie between that of 1e-300 and no loss
-    assert low.symmetric
-    if p < 1e-300:
-        return
-    result = to.Bounds(*Composition([low], [1], symmetric=True).answer("delta", x, None))
-    assert overlap(result, curve.bounds.delta(x))
-
-
 def test_gaussian_mixtures_have_folded_law() -> None:
     F = fixed_size(to.GaussianMixtures({0: 0.5, -1: 0.5}, {0: 0.5, 1: 0.5}), 0.1) ** 3
     low, high = next(iter(F.factors)).laws()
@@ -302,18 +190,6 @@ def test_fixed_size_power_satisfies_dualities() -> None:
     assert to.subsample(G, 0.01).symmetrise(assume="either-order") ** 1000 == F
 
 
-@pytest.mark.parametrize("p", [0, 1e-300, pytest.param(1 - 2.0**-53, marks=pytest.mark.slow), 1])
-@pytest.mark.parametrize("f", [to.Gaussian(0), to.Gaussian(1e-300), G, L, to.TotalVariation(0.5)], ids=repr)
-def test_fixed_size_at_extremes_has_ordered_bounds(f: to.TradeOff, p: float) -> None:
-    F, base = fixed_size(f, p) ** 7, f**7
-    delta, least = F.bounds.delta(0.5), base.bounds.delta(0.5)
-    assert 0 <= delta.lower <= delta.upper <= 1
-    assert delta.lower <= least.upper  # sampling adds privacy
-    beta = F.bounds(0.25)
-    assert 0 <= beta.lower <= beta.upper <= 0.75
-    assert F.mass_at_infinity.lower <= base.mass_at_infinity.upper
-
-
 def test_fixed_size_leaks_at_both_ends() -> None:
     curve = fixed_size(to.TotalVariation(0.5), 0.25)
     law, _ = curve.laws()
@@ -328,25 +204,12 @@ def test_large_mu_leaks_the_sampling_rate(mu: float) -> None:
     assert (curve**3).bounds.delta(1.0).upper == pytest.approx(1 - 0.75**3, rel=1e-3)
 
 
-def test_certify_fixed_size_is_refused() -> None:
-    with pytest.raises(to.errors.NoClosedForm, match=r"certify curve\.lower or curve\.upper instead"):
-        to.certify(fixed_size(G, 0.01) ** 1000, "epsilon", 1e-5)
-
-
 def test_epsilon_of_inverse_near_rate_one_keeps_digits() -> None:
     # 1 - p + p e^-theta was once formed as 1 + p (e^-theta - 1): 24.842067 where 24.842173 is true.
     p, theta = 0.9999999999999983, 24.842173007081975
     with mp.workdps(40):
         truth = -mp.log(1 - mp.mpf(p) + mp.mpf(p) * mp.exp(-mp.mpf(theta)))
     assert (~to.subsample(to.Laplace(theta), p)).epsilon(0.0) == pytest.approx(float(truth), rel=1e-12)
-
-
-@pytest.mark.slow
-def test_sampled_product_uses_whole_curves() -> None:
-    curve = fixed_size(G @ to.PureDP(0.5), 0.1)
-    low, high = curve.laws()
-    assert low is not high
-    assert (curve**2).bounds.delta(0.1).upper >= curve.bounds.delta(0.1).lower
 
 
 @pytest.mark.parametrize("mu", [1e-3, 1.0, 6.0])
@@ -362,9 +225,3 @@ def test_atom_at_zero_matches_60_digits(mu: float, p: float) -> None:
     assert slack[0] < 1e-12
     sketch = low.sketch()
     assert np.sum(np.exp(sketch.log_p)) == pytest.approx(1.0, abs=1e-11)
-
-
-@pytest.mark.slow
-def test_tabulate_of_fixed_size_power_is_narrow() -> None:
-    lower, upper = (fixed_size(G, 0.01) ** 1000).tabulate()
-    assert lower.distance(upper).upper < 1e-3

@@ -146,20 +146,6 @@ def test_envelope_refines_only_the_larger_order():
     assert envelope == order.bounds.epsilon(1e-5)
 
 
-@pytest.mark.parametrize(
-    "order",
-    [
-        pytest.param(to.subsample(to.Gaussian(1), 0.01) ** 1000, marks=pytest.mark.slow),
-        to.Laplace(0.1) ** 100,
-    ],
-    ids=repr,
-)
-def test_ceiling_is_above_profile(order):
-    for f in (order, ~order):
-        assert np.all(f.ceiling(LOSSES, np.zeros(len(LOSSES))) >= f.bounds.delta(LOSSES).lower)
-        assert np.all(f.ceiling(LOSSES, np.zeros(len(LOSSES)))[3:6] < 1)
-
-
 def test_envelope_with_bounded_smaller_order_takes_no_quadrature(monkeypatch):
     """Its losses sum to less than the epsilon of the other order, so delta is 0 there."""
     order = reduce(matmul, (to.subsample(to.Gaussian(1 / s), 0.02) for s in np.linspace(0.6, 0.9, 30)))
