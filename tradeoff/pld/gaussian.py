@@ -39,8 +39,6 @@ from tradeoff.pld.components import (
     Tail,
     scaled,
     slopes,
-    subsampled_loss,
-    subsampled_slope,
     tilted,
 )
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
