@@ -331,7 +331,7 @@ def skellam_law(variance: float, shift: int) -> CutLaw:
     # Most atoms of a Skellam law: some seconds, as every one is computed in balls.
     if 2 * reach + shift > 2**17:
         raise too_many(f"Skellam noise of variance {variance:.6g}, shifted by {shift},", 2.0 * reach + shift)
-    log_p, x = _skellam(variance, reach, shift), range(-reach, shift + reach + 1)
+    log_p, x = _skellam(variance, reach + shift), range(-reach, shift + reach + 1)
     loss = [float((log_p[abs(k - shift)] - log_p[abs(k)]).mid()) for k in x]
     mass = [float(log_p[abs(k)].mid()) for k in x]
     return CutLaw(np.array(loss), np.array(mass), lost=LOST, symmetric=True)
@@ -349,25 +349,15 @@ def _reach(variance: float) -> int:
     return high
 
 
-def _skellam(variance: float, reach: int, shift: int) -> list[balls.Balls]:
-    """Return log p(0), log p(1), ..., log p(reach + shift), known to far more digits than floats have.
-
-    The ratios rho_k = I_k/I_(k-1) = 1/(2k/v + rho_(k+1)) fall with k (Turan's inequality), so that
-    e^-asinh(k/v) <= rho_k <= e^-asinh((k-1)/v). Downwards from twice the reach, where the lower bound starts,
-    its error shrinks by rho_k rho_(k+1) a step, to less than e^-1500; the balls hold the rounding.
-    """
-    v, keep = balls.to_ball(variance), reach + shift
-    top = keep + reach + 1
-    ratio, total, ratios = (-(top / v).asinh()).exp(), balls.to_ball(0), []
-    for k in range(top - 1, 0, -1):
-        ratio = 1 / (2 * k / v + ratio)
-        total = ratio * (1 + total)
-        if k <= keep:
-            ratios.append(ratio)
-    log_p = [-(1 + 2 * total).log()]
-    for each in reversed(ratios):
-        log_p.append(log_p[-1] + each.log())
-    return log_p
+def _skellam(variance: float, top: int) -> list[balls.Balls]:
+    """Return log p(0), ..., log p(top), by I_(k-1) = I_(k+1) + 2 k/v I_k: sums of positive terms in balls."""
+    v = balls.to_ball(variance)
+    after, here = (v.bessel_i(k, scaled=True) for k in (top + 1, top))
+    log_p = [here.log()]
+    for k in range(top, 0, -1):
+        after, here = here, after + 2 * k / v * here
+        log_p.append(here.log())
+    return log_p[::-1]
 
 
 def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:

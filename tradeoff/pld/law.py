@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -47,19 +47,6 @@ class Atoms(NamedTuple):
     log_p: Array
     slack: Array
     error: Array
-
-
-class ChangeOfVariable(NamedTuple):
-    """A law as its ``base`` with losses mapped ``forward`` (increasing), P and Q exchanged if ``reversed``.
-
-    As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P:
-    moments of a subsampled law, whose losses crowd at log(1 - p), are taken over cells with distinct floats
-    for edges.
-    """
-
-    base: PrivacyLossDistribution
-    forward: Callable[[Array], Array]
-    reversed: bool
 
 
 class PlanningPoints(NamedTuple):
@@ -280,10 +267,6 @@ class PrivacyLossDistribution(ABC):
     def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
         """Return a law and a count with the same product, the law as simple as can be."""
         return self, count
-
-    def change_of_variable(self) -> ChangeOfVariable:
-        """Return the law over which moments are taken."""
-        return ChangeOfVariable(self, np.asarray, reversed=False)
 
     @property
     def next_to_ends(self) -> tuple[float, float]:

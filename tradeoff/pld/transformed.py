@@ -15,7 +15,6 @@ of f_p for x >= 0; the hull is symmetric, and the rest follows.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -38,7 +37,6 @@ from tradeoff.pld.law import (
     FULL,
     Atoms,
     Cells,
-    ChangeOfVariable,
     PlanningPoints,
     PrivacyLossDistribution,
     Transform,
@@ -54,11 +52,13 @@ Ends = tuple[float, float]
 class TransformedPLD(PrivacyLossDistribution):
     """A law made of others: bounds on its losses follow from theirs, and all else is that of ``base``."""
 
-    base: PrivacyLossDistribution
+    def __init__(self, base: PrivacyLossDistribution) -> None:
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
+        self.mass_at_plus_infinity = base.mass_at_plus_infinity
 
-    @abstractmethod
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         """Return the ends that the law has where the others have ``of``."""
+        return of(self.base)
 
     @property
     def span(self) -> Ends:
@@ -76,11 +76,10 @@ class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
+        super().__init__(base)
         self.p, self.share = p, SamplingRate(p, 1 - p)
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
-        mass = base.mass_at_plus_infinity
-        self.mass_at_plus_infinity = weighted_mass([(p, mass)]) if mass else 0.0
+        self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
         # Mass at -infinity becomes an atom at log(1 - p), below the span. It is known to 16 units; a
         # logarithm costs 8 of itself.
         self._lowest, self._added = math.log1p(-p) if p < 1 else -math.inf, np.zeros((4, 0))
@@ -120,9 +119,6 @@ class SubsampledPLD(TransformedPLD):
         parts = self.base.components()
         return None if parts is None else [part.subsampled(self.p) for part in parts]
 
-    def change_of_variable(self) -> ChangeOfVariable:
-        return ChangeOfVariable(self.base, self.forward, reversed=False)
-
     def edge_error(self, edges: Array) -> Array:
         inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.span)
         off = inverse_loss_error(self.share, edges, inner) + super().edge_error(edges)
@@ -151,10 +147,8 @@ class DampedPLD(TransformedPLD):
     """
 
     def __init__(self, base: PrivacyLossDistribution, part: Component, outside: float) -> None:
-        self.base, self.part, self.mass_at_plus_infinity = base, part, outside
-
-    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
-        return of(self.base)
+        super().__init__(base)
+        self.part, self.mass_at_plus_infinity = part, outside
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
@@ -173,7 +167,7 @@ class ReversedPLD(TransformedPLD):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
+        super().__init__(base)
         self.symmetric, self.mass_at_minus_infinity = base.symmetric, base.mass_at_plus_infinity
         self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
@@ -202,10 +196,6 @@ class ReversedPLD(TransformedPLD):
     def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
         law, n = self.base.single_rounds(count)
         return (self, count) if law is self.base else (ReversedPLD(law), n)
-
-    def change_of_variable(self) -> ChangeOfVariable:
-        base, forward, swapped = self.base.change_of_variable()
-        return ChangeOfVariable(base, forward, reversed=not swapped)
 
     def edge_error(self, edges: Array) -> Array:
         return self.base.edge_error(-edges)
@@ -277,10 +267,6 @@ class PositivePart(TransformedPLD):
     An atom whose loss may be 0 within its error is not in it.
     """
 
-    def __init__(self, base: PrivacyLossDistribution) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
-        self.mass_at_plus_infinity = base.mass_at_plus_infinity
-
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         return 0.0, max(of(self.base)[1], 0.0)
 
@@ -313,13 +299,6 @@ class PositivePart(TransformedPLD):
         return super().edge_error(edges) + self.base.edge_error(edges)
 
 
-class SymmetrisedPLD(MixturePLD):
-    """The upper half of a law, its mirror image, and an atom of the rest at 0."""
-
-    symmetric = True
-    description = PrivacyLossDistribution.description
-
-
 def folded(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> PrivacyLossDistribution:
     """Return the law of hull(min{f_p, f_p^-1}) for a symmetric f with this law, delta(0) in ``advantage``.
 
@@ -345,4 +324,6 @@ def folded(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> 
         log_mass = math.log(middle)
         off = mass.width / middle + math.expm1(moved) + UNIT * (8 + 8 * abs(log_mass))  # a logarithm costs 8
         centre = AtomicLaw(np.zeros(1), np.array([log_mass]), slack=np.array([off]), position=moved)
-    return SymmetrisedPLD(((1.0, upper), (1.0, ReversedPLD(upper)), (1.0, centre)))
+    result = MixturePLD(((1.0, upper), (1.0, ReversedPLD(upper)), (1.0, centre)))
+    result.symmetric = True
+    return result
