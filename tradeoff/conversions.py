@@ -81,7 +81,7 @@ class ZeroConcentrated(TradeOff):
             k = np.exp(middle)
             under = -np.log1p(1 / k) + self.rho * (2 * k + 1) < epsilon - self.xi
             low, high = np.where(under, middle, low), np.where(under, high, middle)
-        return np.asarray(np.exp((low + high) / 2))
+        return np.asarray(np.exp(low))
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
@@ -244,6 +244,7 @@ def _require_width(kind: Question, at: Array, lower: Array, upper: Array, tol: f
         )
 
 
+@dataclass(frozen=True, repr=False)
 class BoundsView(BoundsMethods):
     """Questions to a curve with both sides of the answer.
 
@@ -263,10 +264,7 @@ class BoundsView(BoundsMethods):
     True
     """
 
-    __slots__ = ("_curve",)
-
-    def __init__(self, curve: TradeOff) -> None:
-        self._curve = curve
+    _curve: TradeOff
 
     def __repr__(self) -> str:
         return f"bounds of {self._curve!r}"

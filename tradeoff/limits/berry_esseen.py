@@ -387,20 +387,23 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
 
 
 def _added_mass(powers: Powers, side: int, *, reverse: bool) -> Bounds:
-    """Bound 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``)."""
-    masses = [(_mass(factor, side, reverse=reverse), n) for factor, n in powers.items()]
+    """Bound 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``).
+
+    Of a factor between two laws it is that of the one on this side, which may have more.
+    """
+    masses: list[tuple[Bounds, int]] = []
+    for factor, n in powers.items():
+        laws = factor.laws()
+        if laws[0] is laws[1]:
+            mass = (factor.inverse() if reverse else factor).mass_at_infinity
+        else:
+            law = laws[side]
+            mass = bound_mass(law.mass_at_minus_infinity if reverse else law.mass_at_plus_infinity)
+        masses.append((mass, n))
     positive = [(mass, n) for mass, n in masses if mass.upper > 0]
     if len(positive) == 1 and positive[0][1] == 1:
         return positive[0][0]
     return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
-
-
-def _mass(factor: TradeOff, side: int, *, reverse: bool) -> Bounds:
-    """Bound the mass at infinity of the law that replaces a factor: a law below it may have more."""
-    laws = factor.laws()
-    if laws[0] is laws[1]:
-        return (factor.inverse() if reverse else factor).mass_at_infinity
-    return bound_mass(laws[side].mass_at_minus_infinity if reverse else laws[side].mass_at_plus_infinity)
 
 
 def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:

@@ -305,7 +305,7 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     g(1 - f(alpha)): f need not be symmetric (Dong, Roth, Su 2022, proof of Theorem 2.14).
     """
     k = k if is_symbol(k) else count("k", k)
-    if k == 0:
+    if k == 0 or isinstance(f, Identity):
         return Identity()
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(operand(f)), k)
     if not is_symbol(steps) and steps > 10_000:  # each is an evaluation, all take seconds
