@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -9,7 +10,6 @@ from typing import Literal, NamedTuple
 import mpmath as mp
 import numpy as np
 
-from tests.golden.contour_oracle import gauss_legendre
 from tradeoff.pld.discrete import AtomicLaw, BinomialLaw, DiscreteGaussianLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -22,6 +22,23 @@ _NATS = 85.0
 
 Point = tuple[mp.mpf, mp.mpf]
 """A loss, and the logarithm of its P-mass."""
+
+
+@functools.cache
+def gauss_legendre(size: int) -> list[tuple[mp.mpf, mp.mpf]]:
+    """Nodes and weights on (-1, 1), Newton from the double-precision ones."""
+    result = []
+    with mp.workdps(DIGITS + 15):
+        for start in np.polynomial.legendre.leggauss(size)[0]:
+            x = mp.mpf(float(start))
+            for _ in range(3):
+                low, high = mp.mpf(1), x
+                for k in range(2, size + 1):
+                    low, high = high, ((2 * k - 1) * x * high - (k - 1) * low) / k
+                slope = size * (x * high - low) / (x * x - 1)
+                x -= high / slope
+            result.append((x, 2 / ((1 - x * x) * slope**2)))
+    return result
 
 
 class Part(NamedTuple):

@@ -11,7 +11,7 @@ import pytest
 from flint import acb, arb
 
 import tradeoff as to
-from tests.golden.contour_oracle import gauss_legendre
+from tests.accounting.moments import gauss_legendre
 from tradeoff.pld.batched import batch_factors
 from tradeoff.pld.components import MARGIN, RULE, Component, SamplingRate, panel_rule
 from tradeoff.pld.gaussian import GaussianLaw, HalfNormalBase, NormalBase, Trapezoid
