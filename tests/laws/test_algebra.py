@@ -134,16 +134,6 @@ class TestMonoid:
 
 
 class TestOrder:
-    @pytest.mark.slow
-    @few
-    @given(factors, factors, epsilons, alphas)
-    def test_more_queries_are_less_private(
-        self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float
-    ) -> None:
-        product = f @ g
-        assert product.bounds.delta(epsilon).upper >= f.bounds.delta(epsilon).lower * (1 - ROUNDING)
-        assert product.bounds(alpha).lower <= f.bounds(alpha).upper * (1 + ROUNDING)
-
     @few
     @given(gaussians, log_uniform(1.0, 2.0), factors, epsilons, alphas)
     def test_the_product_is_monotone(
@@ -230,14 +220,6 @@ class TestInverse:
     def test_the_profile_turns(self, f: to.TradeOff, epsilon: float) -> None:
         assert meets((~f).bounds.delta(epsilon), flipped(f.bounds.delta(-epsilon), epsilon))
 
-    @pytest.mark.slow
-    @few
-    @given(curves, alphas)
-    def test_it_is_the_inverse_function(self, f: to.TradeOff, alpha: float) -> None:
-        """f(f^-1(a)) <= a, for f continuous and f^-1 the least t with f(t) <= a."""
-        t = (~f).bounds(alpha).upper
-        assert f.bounds(t).lower <= alpha + 1e-12
-
     @given(exact_curves)
     def test_on_fractions_it_is_exact(self, f: to.PiecewiseLinear) -> None:
         assert ~~f == f
@@ -262,15 +244,6 @@ class TestDuality:
         assert (
             f.bounds(alpha).lower <= max(best, 0.0) + 0.06
         )  # slopes 0.1 apart miss at most a tenth of alpha or beta
-
-    @pytest.mark.slow
-    @given(factors, st.floats(-3, 3))
-    def test_epsilon_undoes_delta(self, f: to.TradeOff, epsilon: float) -> None:
-        bounds = f.bounds.delta(epsilon)
-        back = f.bounds.epsilon(min(max(bounds.upper, 0.0), 1.0))
-        assert back.lower <= epsilon + 1e-12 * (
-            1 + abs(epsilon)
-        )  # delta(eps) <= upper, so the least such is at most eps
 
     @few
     @given(curves, log_uniform(1e-12, 0.99))
@@ -305,21 +278,6 @@ class TestShape:
         chord_up = upper[2:] * (alpha[1:-1] - alpha[:-2]) + upper[:-2] * (alpha[2:] - alpha[1:-1])
         assert np.all(lower[1:-1] <= chord_up / (alpha[2:] - alpha[:-2]) + 1e-15)  # convex
         assert np.all(chord >= -1e-15)
-
-    @pytest.mark.slow
-    @few
-    @given(curves, st.floats(-10, 10), st.floats(0, 5))
-    def test_the_profile_falls_and_is_convex_in_the_ratio(
-        self, f: to.TradeOff, epsilon: float, step: float
-    ) -> None:
-        lower, upper = f.bounds.delta(np.array([epsilon, epsilon + step / 2, epsilon + step]))
-        assert np.all(lower <= upper)
-        assert lower[1] <= upper[0] * (1 + ROUNDING)
-        s = np.exp(np.array([0.0, step / 2, step]))
-        assume(s[2] - s[0] > 1e-9)
-        weight = (s[1] - s[0]) / (s[2] - s[0])
-        assert lower[1] <= (1 - weight) * upper[0] + weight * upper[2] + 1e-15
-        assert lower[0] >= -np.expm1(epsilon) - 1e-15 - upper[0] * 0.02
 
 
 class TestSymmetrise:
@@ -516,17 +474,6 @@ class TestDistance:
         assert 0 <= there.lower <= there.upper <= 1
         assert none.lower == 0
         assert none.upper < 1e-2
-
-    @pytest.mark.slow
-    @few
-    @given(st.lists(symmetric_families, min_size=3, max_size=3), st.sampled_from(["uniform", "levy"]))
-    def test_triangles(self, f: list[to.TradeOff], metric: str) -> None:
-        one, two, three = (
-            f[0].distance(f[1], metric=metric),
-            f[1].distance(f[2], metric=metric),
-            f[0].distance(f[2], metric=metric),
-        )
-        assert three.lower <= one.upper + two.upper + 1e-15
 
     @pytest.mark.slow
     @few
