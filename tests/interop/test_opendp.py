@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -43,14 +42,6 @@ def test_from_profile_is_safe_at_every_point() -> None:
     assert (result.epsilon(DELTAS) >= truth.bounds.epsilon(DELTAS).lower).all()
     assert (result.epsilon(DELTAS[:3]) <= truth.epsilon(DELTAS[:3]) * 1.03).all()
     assert (result**10).epsilon(1e-5) == pytest.approx((truth**10).epsilon(1e-5), rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("profile", "epsilon"),
-    [(lambda _: 0.0, 0.0), (lambda _: 1.0, math.inf), (lambda e: 0.0 if e >= 1 else 1.0, 1.0)],
-)
-def test_from_profile_at_extremes(profile: Callable[[float], float], epsilon: float) -> None:
-    assert interop.from_profile(profile).epsilon(0.0) == pytest.approx(epsilon, rel=0.03)
 
 
 @pytest.mark.parametrize(
