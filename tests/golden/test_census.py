@@ -4,7 +4,8 @@
 each (a changed record moves two counts). ``levels`` has ten equal queries per level with one discrete
 Gaussian each, sigma^2 = 10/(2 rho), rho = 3.65 times the level's share, delta = 1e-11 (arXiv 2410.09296):
 ``zcdp`` is rho + 2 sqrt(rho log(1/delta)), ``saved`` 1 - epsilon/zcdp, and ``variance_reduction`` 1 -
-s^2/sigma^2 for the s at which the exact epsilon is zcdp. Balls check ``levels``, a contour in 45 digits gave ``persons``.
+s^2/sigma^2 for the s at which the exact epsilon is zcdp. Balls check ``levels``; ``persons`` has the digits
+of a contour in 45.
 """
 
 from __future__ import annotations
