@@ -1,7 +1,5 @@
 """Arguments that are refused: an expression, and a part of the sentence that its error is."""
 
-from __future__ import annotations
-
 import builtins
 import math
 import re
@@ -747,7 +745,7 @@ to.audits.Empirical(np.array([np.nan]), np.zeros(3), 0.95) => must be a number, 
 """
 
 
-def cases() -> list[tuple[str, str, str]]:
+def cases():
     """Return expressions, the names of their errors, and patterns of their messages."""
     result = []
     for row in filter(None, ROWS.replace(" =>\n    ", " => ").replace("MOST", str(2**53)).splitlines()):
@@ -759,7 +757,7 @@ def cases() -> list[tuple[str, str, str]]:
     return result
 
 
-def stumble(_: object) -> None:
+def stumble(_):
     raise ValueError("one\ntwo")
 
 
@@ -792,7 +790,7 @@ NAMES |= {
 
 
 @pytest.mark.parametrize(("expression", "error", "message"), cases())
-def test_argument_is_refused_in_one_sentence(expression: str, error: str, message: str) -> None:
+def test_argument_is_refused_in_one_sentence(expression, error, message):
     with pytest.raises({**vars(builtins), **vars(errors)}[error]) as refused:
         eval(expression, dict(NAMES))
     assert re.search(message, str(refused.value)), refused.value

@@ -1,7 +1,5 @@
 """Scores: exact small cases, coverage under laws with and without ties, ends and errors."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from itertools import product

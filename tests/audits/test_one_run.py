@@ -1,7 +1,5 @@
 """Audits in one run: published values, exact binomial sums, simulated games, linear programs."""
 
-from __future__ import annotations
-
 import functools
 from bisect import bisect_left
 from fractions import Fraction

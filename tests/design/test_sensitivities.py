@@ -109,7 +109,7 @@ def test_sensitivities_near_end_of_range(p):
 def test_sensitivities_maximum_equals_difference():
     """Whole curves, 1e-3 wide, do not resolve a hundredth of a parameter."""
 
-    def epsilon(mu: float) -> float:
+    def epsilon(mu):
         return to.maximum(to.Gaussian(mu) @ to.Laplace(0.5), to.PureDP(2)).epsilon(1e-3, tol=1e-8)
 
     curve = to.maximum(to.Gaussian(1) @ to.Laplace(0.5), to.PureDP(2))

@@ -8,8 +8,6 @@ s^2/sigma^2 for the s at which the exact epsilon is zcdp. Balls check ``levels``
 of a contour in 45.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math
@@ -22,7 +20,6 @@ import pytest
 from flint import arb
 from scipy.optimize import brentq
 
-import tradeoff as to
 from tests.truth import atoms
 from tests.truth.balls import ball
 from tests.truth.operators import Product
@@ -42,27 +39,27 @@ PRINTED = {"epsilon": (1, 4), "zcdp": (1, 4), "saved": (100, 2), "variance_reduc
 
 
 @functools.cache
-def persons() -> to.TradeOff:
+def persons():
     return load(EXAMPLES / "census2020.toml").plan.curve()
 
 
-def rho(name: str) -> float:
+def rho(name):
     return 3.65 * float(LEVELS[name]["share"]) / 100
 
 
-def ten_queries(sigma: float) -> to.TradeOff:
+def ten_queries(sigma):
     return DiscreteGaussianCurve(sigma) ** 10
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_the_golden_table_has_the_published_digits(name: str) -> None:
+def test_the_golden_table_has_the_published_digits(name):
     for column, (factor, digits) in PRINTED.items():
         assert f"{factor * float(LEVELS[name][column]):.{digits}f}" == PUBLISHED[name][column]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEVELS)
-def test_golden_levels_agree_with_balls(name: str) -> None:
+def test_golden_levels_agree_with_balls(name):
     level, r, logarithm = (
         LEVELS[name],
         Fraction("3.65") * Fraction(LEVELS[name]["share"]) / 100,
@@ -81,7 +78,7 @@ def test_golden_levels_agree_with_balls(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEVELS)
-def test_ten_equal_queries(name: str) -> None:
+def test_ten_equal_queries(name):
     truth = float(LEVELS[name]["epsilon"])
     bounds = ten_queries(math.sqrt(10 / (2 * rho(name)))).bounds.epsilon(1e-11)
     assert bounds.lower <= truth * (1 + 1e-13)
@@ -91,7 +88,7 @@ def test_ten_equal_queries(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEVELS)
-def test_what_the_exact_epsilon_saves(name: str) -> None:
+def test_what_the_exact_epsilon_saves(name):
     """Saved: 1 - epsilon/zcdp. Variance reduction: 1 - s^2/sigma^2 where s has epsilon = zcdp."""
     level, delta, r = LEVELS[name], 1e-11, rho(name)
     sigma, zcdp = math.sqrt(10 / (2 * r)), r + 2 * math.sqrt(r * math.log(1 / delta))
@@ -101,7 +98,7 @@ def test_what_the_exact_epsilon_saves(name: str) -> None:
     assert 1 - (less / sigma) ** 2 == pytest.approx(float(level["variance_reduction"]), abs=1e-8)
 
 
-def test_persons_delta() -> None:
+def test_persons_delta():
     lower, upper = persons().bounds.delta([16.0, 17.14])
     for low, high, name in zip(lower, upper, ("delta(16)", "delta(17.14)"), strict=True):
         truth = float(TRUTH["persons"][name])
@@ -111,7 +108,7 @@ def test_persons_delta() -> None:
 
 
 @pytest.mark.slow
-def test_persons_epsilon() -> None:
+def test_persons_epsilon():
     truth = float(TRUTH["persons"]["epsilon(1e-10)"])
     bounds = persons().bounds.epsilon(1e-10, tol=1e-8)
     assert bounds.lower <= truth + 1e-12
@@ -119,7 +116,7 @@ def test_persons_epsilon() -> None:
     assert bounds.width <= 1e-8
 
 
-def test_budget_adds_up_to_the_published_rho() -> None:
+def test_budget_adds_up_to_the_published_rho():
     content = load(EXAMPLES / "census2020.toml")
     mechanisms = content.plan.mechanisms
     assert sum(mechanisms.values()) == 2 * 65
@@ -131,7 +128,7 @@ def test_budget_adds_up_to_the_published_rho() -> None:
     assert max(variances) == pytest.approx(7963.3, abs=0.05)
 
 
-def test_script_writes_the_example(tmp_path: Path) -> None:
+def test_script_writes_the_example(tmp_path):
     script = tmp_path / "write_census2020.py"
     script.write_text((EXAMPLES / "write_census2020.py").read_text(encoding="utf-8"), encoding="utf-8")
     runpy.run_path(str(script), run_name="__main__")

@@ -8,27 +8,21 @@ for. Of the curve as built ("f") and its inverse ("~f") there are rows [epsilon,
 has mu = the float 1/s. The rows are checked below by balls, on a contour where they have no law.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math
-from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import mpmath as mp
 import pytest
 from flint import arb, ctx
 
-import tradeoff as to
 from tests.golden.oracle import laplace_power_delta
 from tests.truth import atoms, continuous
 from tests.truth.built import built
 from tests.truth.operators import Mixture, Product, ReversedPLD, Subsampled
 from tests.truth.polygons import Polygon
-from tests.truth.spec import Spec
 from tradeoff.proofs.verify.contour import Contour
 from tradeoff.proofs.verify.contour import Product as VerifiedProduct
 
@@ -47,24 +41,24 @@ OUT_OF_REACH = {
 """Questions that raise PrecisionError at these widths, and why; their bounds hold all the same."""
 
 
-def answer(question: str, name: str, order: str, tol: float) -> float | None:
+def answer(question, name, order, tol):
     """Return the tolerance to ask, or None where it is known not to be reached."""
     return None if (question, name, order) in OUT_OF_REACH else tol
 
 
-def response(odds: int, categories: int) -> Polygon:
+def response(odds, categories):
     total = odds + categories - 1
     low, high = Fraction(1, total), Fraction(categories - 1, total)
     return Polygon((Fraction(0), low, high, Fraction(1)), (Fraction(1), high, low, Fraction(0)))
 
 
-def one_sided(f: dict[str, Any]) -> Polygon:
+def one_sided(f):
     """Outcomes P = (alpha, 1 - alpha - lost, lost), Q = (1 - beta, beta, 0)."""
     alpha, beta, lost = (Fraction(f[name]) for name in ("alpha", "beta", "lost"))
     return Polygon((Fraction(0), alpha, 1 - lost), (Fraction(1), beta, Fraction(0)))
 
 
-DESCRIBE: dict[str, Callable[[dict[str, Any]], Spec]] = {
+DESCRIBE = {
     "gaussian": lambda f: continuous.Gaussian(1 / f["noise_multiplier"]),
     "subsampled_gaussian": lambda f: Subsampled(
         continuous.Gaussian(1 / f["noise_multiplier"]), f["sample_rate"]
@@ -84,24 +78,24 @@ DESCRIBE: dict[str, Callable[[dict[str, Any]], Spec]] = {
 }
 
 
-def described(case: dict[str, Any]) -> Product:
+def described(case):
     return Product(tuple((DESCRIBE[f["kind"]](f), f["count"]) for f in case["factors"]))
 
 
 @functools.cache
-def composed(name: str, order: str) -> to.TradeOff:
+def composed(name, order):
     curve = built(described(CASES[name]))
     return ~curve if order == "~f" else curve
 
 
-def interval(value: str, relative_error: float) -> tuple[mp.mpf, mp.mpf]:
+def interval(value, relative_error):
     """Return the values that the golden number allows."""
     with mp.workdps(40):
         truth = mp.mpf(value)
         return truth * (1 - mp.mpf(relative_error)), truth * (1 + mp.mpf(relative_error))
 
 
-def outwards(low: mp.mpf, high: mp.mpf) -> tuple[float, float]:
+def outwards(low, high):
     """Return floats around an interval."""
     return math.nextafter(float(low), 0.0), math.nextafter(float(high), 1.0)
 
@@ -114,7 +108,7 @@ SLOW = {
 """Seconds each at delta = 1e-100; other cases have factors of the same kinds."""
 
 
-def rows(question: str) -> Iterator[Any]:
+def rows(question):
     for name, case in CASES.items():
         marks = [pytest.mark.slow] if name in SLOW and question == "delta" else []
         for order in ("f", "~f"):
@@ -123,7 +117,7 @@ def rows(question: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "order"), list(rows("delta")))
-def test_delta(name: str, order: str) -> None:
+def test_delta(name, order):
     table = CASES[name][order]["delta"]
     lower, upper = composed(name, order).bounds.delta(
         [epsilon for epsilon, _, _ in table], tol=answer("delta", name, order, WIDTH_OF_DELTA)
@@ -140,7 +134,7 @@ def test_delta(name: str, order: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "order"), list(rows("delta")))
-def test_epsilon(name: str, order: str) -> None:
+def test_epsilon(name, order):
     """delta(epsilon) is between two floats, so epsilon is between the answers at them."""
     table = CASES[name][order]["delta"]
     around = [outwards(*interval(value, error)) for _, value, error in table]
@@ -157,7 +151,7 @@ def test_epsilon(name: str, order: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "order"), list(rows("beta")))
-def test_beta(name: str, order: str) -> None:
+def test_beta(name, order):
     table = CASES[name][order]["beta"]
     lower, upper = composed(name, order).bounds([alpha for alpha, _, _ in table])
     wide = {}
@@ -173,7 +167,7 @@ def test_beta(name: str, order: str) -> None:
     assert (max(wide.values()) <= WIDTH_OF_BETA) == (("beta", name, order) not in OUT_OF_REACH), wide
 
 
-def expanded(product: Product) -> Spec:
+def expanded(product):
     """Return a power of a mixture as the mixture of products that it is."""
     ((one, n), *rest) = product.parts
     if not isinstance(one, Mixture) or rest:
@@ -203,7 +197,7 @@ IN_BALLS = [
 
 
 @pytest.mark.parametrize(("name", "question"), IN_BALLS)
-def test_rows_agree_with_balls(name: str, question: str) -> None:
+def test_rows_agree_with_balls(name, question):
     spec = expanded(described(CASES[name]))
     for order, one in (("f", spec), ("~f", ReversedPLD(spec))):
         for at, value, error in CASES[name].get(order, {}).get(question, ()):
@@ -212,7 +206,7 @@ def test_rows_agree_with_balls(name: str, question: str) -> None:
             assert truth.rel_accuracy_bits() > 60
 
 
-LAWS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+LAWS = {
     "gaussian": lambda f: {"kind": "gaussian", "mu": 1 / f["noise_multiplier"]},
     "laplace": lambda f: {"kind": "laplace", "epsilon": f["epsilon"]},
     "subsampled_gaussian": lambda f: {"kind": "thinned", "p": f["sample_rate"], "base": LAWS["gaussian"](f)},
@@ -229,7 +223,7 @@ ON_CONTOURS = [
 
 
 @pytest.mark.parametrize(("name", "order"), ON_CONTOURS)
-def test_rows_agree_with_contours_in_balls(name: str, order: str) -> None:
+def test_rows_agree_with_contours_in_balls(name, order):
     """The contour of the verifier, which shares nothing with the engines, at the delta in the middle."""
     case = CASES[name]
     epsilon, value, error = case[order]["delta"][len(case[order]["delta"]) // 2]
@@ -242,7 +236,7 @@ def test_rows_agree_with_contours_in_balls(name: str, order: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["method"] == "residues"])
-def test_rows_agree_with_residues(name: str) -> None:
+def test_rows_agree_with_residues(name):
     (f,) = CASES[name]["factors"]
     for epsilon, value, error in CASES[name]["f"]["delta"]:
         truth = laplace_power_delta(epsilon, f["epsilon"], f["count"])

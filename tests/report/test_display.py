@@ -1,7 +1,5 @@
 """Printed numbers: rounded to the safe side, parameters with every digit."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 
