@@ -1,7 +1,5 @@
 """Masses and losses that err as much as their law declares: bounds of every engine contain the exact sums."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import numpy as np
 import pytest
@@ -19,7 +17,7 @@ NOTHING = 1e-30
 """Far below the errors that are declared: what 50 digits leave of sums of masses is less."""
 
 
-def drawn(rng: np.random.Generator) -> tuple[list[mp.mpf], list[mp.mpf], AtomicLaw]:
+def drawn(rng):
     """Return losses and P-masses, and a law that misstates them within the errors it declares."""
     k = int(rng.integers(2, 5))
     loss = [mp.mpf(x) for x in np.sort(rng.normal(0, 10 ** rng.uniform(-1, 0.7), k)).tolist()]
@@ -48,7 +46,7 @@ def drawn(rng: np.random.Generator) -> tuple[list[mp.mpf], list[mp.mpf], AtomicL
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
-def test_engines_charge_declared_errors(seed: int) -> None:
+def test_engines_charge_declared_errors(seed):
     rng = np.random.default_rng(seed)
     with mp.workdps(50):
         loss, mass, law = drawn(rng)

@@ -1,7 +1,5 @@
 """One law on a lattice: ``over`` above the true hockey-stick and ``under`` below it, in both orders."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 
 import mpmath as mp
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 
 from tests.accounting.laws import (
     DIGITS,
-    Truth,
     atomic,
     gaussian,
     laplace,
@@ -24,13 +21,12 @@ from tests.accounting.laws import (
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.discretise import discretise
 from tradeoff.pld.discrete import AtomicLaw
-from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.pld.units import UNIT
 
 
 @st.composite
-def any_grid(draw: st.DrawFn) -> np.ndarray:
+def any_grid(draw):
     """Uniform, graded or random nodes around the origin; sometimes far too short or to one side."""
     kind = draw(st.sampled_from(["uniform", "uniform", "graded", "random"]))
     count = draw(st.integers(2, 60))
@@ -51,7 +47,7 @@ grids = any_grid().filter(lambda nodes: float(np.max(np.abs(nodes))) < 300)
 class Measure:
     """P-masses on nodes, and its hockey-stick in 60 digits."""
 
-    def __init__(self, nodes: np.ndarray, mass: np.ndarray) -> None:
+    def __init__(self, nodes, mass):
         ratios = [mp.exp(mp.mpf(x)) for x in nodes]
         p = [mp.mpf(m) for m in mass]
         q = [m * r for m, r in zip(p, ratios, strict=True)]
@@ -59,12 +55,12 @@ class Measure:
         self.p_above = [*np.cumsum(p[::-1])[::-1], mp.mpf(0)]
         self.q_above = [*np.cumsum(q[::-1])[::-1], mp.mpf(0)]
 
-    def delta(self, epsilon: mp.mpf) -> mp.mpf:
+    def delta(self, epsilon):
         k = bisect_right(self.at, epsilon)
         return self.q_above[k] - mp.exp(epsilon) * self.p_above[k]
 
 
-def check(law: PrivacyLossDistribution, true: Truth, nodes: np.ndarray) -> None:
+def check(law, true, nodes):
     """Rounding may have moved losses by ``shift``.
 
     Profiles are compared at ratios that far apart, scaled by e^shift, in both orders of the pair.
@@ -96,22 +92,18 @@ def check(law: PrivacyLossDistribution, true: Truth, nodes: np.ndarray) -> None:
 
 @pytest.mark.slow
 @given(pairs, grids)
-def test_discretise_holds_truth_on_both_sides(
-    pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray
-) -> None:
+def test_discretise_holds_truth_on_both_sides(pair, nodes):
     check(*pair, nodes)
 
 
 @pytest.mark.slow
 @given(wrongly_told, grids)
-def test_discretise_with_declared_errors_holds_truth(
-    pair: tuple[PrivacyLossDistribution, Truth], nodes: np.ndarray
-) -> None:
+def test_discretise_with_declared_errors_holds_truth(pair, nodes):
     check(*pair, nodes)
 
 
 @pytest.mark.parametrize(("sign", "turns"), [(1, 1), (-1, 1), (1, -1), (-1, -1)])
-def test_discretise_with_errors_beyond_nodes_holds_truth(sign: int, turns: int) -> None:
+def test_discretise_with_errors_beyond_nodes_holds_truth(sign, turns):
     """There nothing is counted twice, so that an error not charged is seen."""
     far = float(np.expm1(0.1) / (np.exp(8.1) - 1))  # next to nothing is left for +infinity
     for losses, weights in (([-0.1, 8.0], [1 - far, far]), ([-8.0, -0.01], [0.2, 1.0])):
@@ -122,7 +114,7 @@ def test_discretise_with_errors_beyond_nodes_holds_truth(sign: int, turns: int) 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.45])
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])
-def test_discretise_neighbouring_atoms_holds_truth(share: float, ratio: float) -> None:
+def test_discretise_neighbouring_atoms_holds_truth(share, ratio):
     """Every atom draws from the one below, which gives no more than it keeps of itself."""
     h, n = 0.25, 6
     for side in (share, 1 - share):
@@ -133,7 +125,7 @@ def test_discretise_neighbouring_atoms_holds_truth(share: float, ratio: float) -
 @pytest.mark.parametrize("rate", [1e-8, 1e-4, 0.01, 0.5])
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 100.0])
 @pytest.mark.parametrize("h", [1e-6, 1e-3, 0.3])
-def test_discretise_sliver_of_subsampled_gaussian_holds_truth(rate: float, sigma: float, h: float) -> None:
+def test_discretise_sliver_of_subsampled_gaussian_holds_truth(rate, sigma, h):
     pair = thinned(gaussian(1 / sigma), rate)
     for offset in (0.0, 0.3, float(np.log1p(-rate)) / h):
         check(*pair, h * (np.arange(-20, 60) + offset))
@@ -141,7 +133,7 @@ def test_discretise_sliver_of_subsampled_gaussian_holds_truth(rate: float, sigma
 
 @pytest.mark.parametrize("mu", [8.0, 10.0, 14.0])
 @pytest.mark.parametrize("h", [1e-3, 0.02, 0.3])
-def test_discretise_crowded_cell_keeps_tail(mu: float, h: float) -> None:
+def test_discretise_crowded_cell_keeps_tail(mu, h):
     """Nearly all of P lies in one cell where no tangents meet, above a node; a hundredth of Q far off."""
     law, true = thinned(gaussian(mu), 0.01)
     nodes = float(np.log(0.99)) - 1e-9 + h * np.concatenate([np.arange(-5, 40), 40 * 1.02 ** np.arange(460)])
@@ -153,7 +145,7 @@ def test_discretise_crowded_cell_keeps_tail(mu: float, h: float) -> None:
     assert lacking < 1e-4
 
 
-def test_discretise_keeps_mass_beyond_nodes() -> None:
+def test_discretise_keeps_mass_beyond_nodes():
     """Losses of 70 nats and more have the excess of one at 1/2: 1 - 1/e of it half a nat to the left of 0."""
     law, true = gaussian(14.0)
     nodes = np.linspace(-0.5, 0.5, 11)
@@ -167,7 +159,7 @@ def test_discretise_keeps_mass_beyond_nodes() -> None:
 @pytest.mark.parametrize(
     ("pair", "reach"), [(gaussian(1.0), 8.0), (laplace(0.7), 0.7)], ids=["gaussian", "laplace"]
 )
-def test_discretise_gap_is_second_order(pair: tuple[PrivacyLossDistribution, Truth], reach: float) -> None:
+def test_discretise_gap_is_second_order(pair, reach):
     """Four times finer nodes make the gap of a law without stray atoms about sixteen times smaller."""
     gaps = []
     for cells in (128, 512):
@@ -184,7 +176,7 @@ def test_discretise_gap_is_second_order(pair: tuple[PrivacyLossDistribution, Tru
     assert 0 < gaps[1] < gaps[0] / 10
 
 
-def test_discretise_with_overflowing_weights_holds_mass() -> None:
+def test_discretise_with_overflowing_weights_holds_mass():
     """Of an atom 900 nats below a node e^-900 of P goes there, which is all of Q.
 
     Tilted it weighs what the atom does.

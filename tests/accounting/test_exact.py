@@ -1,7 +1,5 @@
 """Exact sums of atoms: every mass and every answer against the same sums in 90 digits."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
 
@@ -19,7 +17,6 @@ from tests.truth.claims import check
 from tests.truth.operators import Mixture, ReversedPLD, Subsampled
 from tests.truth.operators import Product as Of
 from tests.truth.polygons import Polygon
-from tests.truth.spec import Spec
 from tradeoff import Bounds
 from tradeoff.accounting.exact import ExactEngine
 from tradeoff.accounting.planner import Composition
@@ -46,9 +43,7 @@ specs = st.one_of(
     log_uniform(1e-12, 0.999),
 )
 @example([(ReversedPLD(Subsampled(PureDP(20.0), 1 - 1e-9)), 1)], 19.6, 0.1)
-def test_exact_delta_and_beta_hold_truth(
-    factors: list[tuple[Spec, int]], epsilon: float, alpha: float
-) -> None:
+def test_exact_delta_and_beta_hold_truth(factors, epsilon, alpha):
     spec = Of(tuple(factors))
     result = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).exact
     if result is None:
@@ -60,7 +55,7 @@ def test_exact_delta_and_beta_hold_truth(
 
 
 @given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))
-def test_exact_epsilon_of_randomised_response_holds_truth(e0: float, n: int, level: float) -> None:
+def test_exact_epsilon_of_randomised_response_holds_truth(e0, n, level):
     result = Composition([binomial_law(e0, 1)], [n]).exact
     assert result is not None
     (low,), (high,) = result.answer("epsilon", np.array([level]), None)
@@ -68,7 +63,7 @@ def test_exact_epsilon_of_randomised_response_holds_truth(e0: float, n: int, lev
 
 
 @pytest.mark.parametrize(("log_mass", "size"), [(-40.0, 200), (-40.0, 2000), (-300.0, 200), (-690.0, 2000)])
-def test_exact_delta_with_tiny_atoms_holds_truth(log_mass: float, size: int) -> None:
+def test_exact_delta_with_tiny_atoms_holds_truth(log_mass, size):
     """Each of many atoms adds less than the logarithm of the tail can show.
 
     Together they add 1e-12 to 1e-10 of it.
@@ -86,7 +81,7 @@ def test_exact_delta_with_tiny_atoms_holds_truth(log_mass: float, size: int) -> 
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.1, 10**6), (1.0, 50_000)])
-def test_binomial_law_leaves_out_nothing_visible(epsilon: float, n: int) -> None:
+def test_binomial_law_leaves_out_nothing_visible(epsilon, n):
     """Between those likely under P and those likely under Q all stay."""
     law = binomial_law(epsilon, n)
     assert len(law.loss) <= n
@@ -95,7 +90,7 @@ def test_binomial_law_leaves_out_nothing_visible(epsilon: float, n: int) -> None
 
 
 @given(log_uniform(0.05, 20.0), st.integers(1, 12), st.integers(0, 12), st.integers(-3, 3))
-def test_exact_beta_next_to_vertex_holds_truth(epsilon: float, n: int, vertex: int, steps: int) -> None:
+def test_exact_beta_next_to_vertex_holds_truth(epsilon, n, vertex, steps):
     """A few floats from P(L > l_k), where f turns by whole factors of e^epsilon."""
     atoms = oracle.pure_dp_power(epsilon, n)
     corner = float(mp.fsum(p for _, p in sorted(atoms)[n + 1 - min(vertex, n) :]))
@@ -120,9 +115,7 @@ def test_exact_beta_next_to_vertex_holds_truth(epsilon: float, n: int, vertex: i
 )
 @example(5, 0.011, False, 1e-17, -150.0, 0.2, 1.0, 0.5)
 @example(5, 0.011, True, 1e-17, -150.0, 0.2, -1.0, -0.5)
-def test_exact_beta_between_close_atoms_holds_truth(
-    many: int, leak: float, near_one: bool, tiny: float, loss: float, share: float, off: float, at: float
-) -> None:
+def test_exact_beta_between_close_atoms_holds_truth(many, leak, near_one, tiny, loss, share, off, at):
     """Sums of equal losses differ by a unit; a steeper atom lies just behind some that are tiny.
 
     Masses are known to 1e-13 of themselves: the truth has ``off`` of that more in the steepest.
@@ -175,8 +168,6 @@ def test_exact_beta_between_close_atoms_holds_truth(
         ),
     ],
 )
-def test_exact_beta_charges_declared_errors(
-    law: AtomicLaw, mass_at_plus_infinity: float, alpha: float, truth: float
-) -> None:
+def test_exact_beta_charges_declared_errors(law, mass_at_plus_infinity, alpha, truth):
     (low,), (high,) = ExactEngine(law, mass_at_plus_infinity).answer("beta", np.array([alpha]), None)
     assert low <= truth <= high

@@ -1,7 +1,5 @@
 """Excess and deficit of cells against their integrals in 60 digits, within the slack each law claims."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 
@@ -16,21 +14,21 @@ from tests.strategies import log_uniform
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
-from tradeoff.pld.law import PrivacyLossDistribution, masses
+from tradeoff.pld.law import masses
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
-def half_open(true: Truth, a: mp.mpf, b: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+def half_open(true, a, b):
     return true.p_above(a) - true.p_above(b), true.q_above(a) - true.q_above(b)
 
 
-def parts(true: Truth, low: mp.mpf, high: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+def parts(true, low, high):
     p, q = half_open(true, low, max(low, high))
     return q - mp.exp(low) * p, p - mp.exp(-high) * q
 
 
-def check_cells(law: PrivacyLossDistribution, true: Truth, edges: np.ndarray) -> None:
+def check_cells(law, true, edges):
     cells = law.cells(edges)
     moved = mp.mpf(float(np.max(law.edge_error(edges))))
     assert moved <= 1e-11 * (1 + np.max(np.abs(edges)))
@@ -50,7 +48,7 @@ def check_cells(law: PrivacyLossDistribution, true: Truth, edges: np.ndarray) ->
 
 
 @st.composite
-def edges_around(draw: st.DrawFn) -> np.ndarray:
+def edges_around(draw):
     width = draw(log_uniform(1e-7, 1.0))
     centre = draw(st.floats(-3, 3)) * draw(st.sampled_from([1.0, 0.01]))
     steps = draw(st.lists(log_uniform(0.01, 1.0), min_size=2, max_size=12))
@@ -59,20 +57,18 @@ def edges_around(draw: st.DrawFn) -> np.ndarray:
 
 @pytest.mark.slow
 @given(pairs, edges_around())
-def test_cells_hold_truth_within_slack(
-    pair: tuple[PrivacyLossDistribution, Truth], edges: np.ndarray
-) -> None:
+def test_cells_hold_truth_within_slack(pair, edges):
     check_cells(*pair, edges)
 
 
 @pytest.mark.parametrize("m", [2.0, 0.01, 12.0])
 @pytest.mark.parametrize("width", [0.7, 1e-3, 1e-7])
-def test_cells_of_gaussian_mixtures_hold_truth(m: float, width: float) -> None:
+def test_cells_of_gaussian_mixtures_hold_truth(m, width):
     """N(0, 1) against N(-m, 1) and N(m, 1) in equal parts: L = log cosh(m x) - m^2/2, least at 0."""
     mean, half, one = Fraction(m), Fraction(1, 2), Fraction(1)
     law = MixtureLaw(MixturePair.of({Fraction(0): one}, {-mean: half, mean: half}, one))
 
-    def place(t: mp.mpf) -> mp.mpf:
+    def place(t):
         rise = mp.exp(t + mp.mpf(m) ** 2 / 2)
         return mp.acosh(rise) / m if rise > 1 else mp.mpf(0)
 
@@ -103,7 +99,7 @@ LISTED = {
 
 @pytest.mark.parametrize("name", LISTED)
 @pytest.mark.parametrize("cells", [7, 100, 2000])
-def test_cells_over_support_hold_truth(name: str, cells: int) -> None:
+def test_cells_over_support_hold_truth(name, cells):
     law, true = LISTED[name]
     points = law.sketch()
     mass = np.cumsum(np.exp(points.log_p))
@@ -125,7 +121,7 @@ def test_cells_over_support_hold_truth(name: str, cells: int) -> None:
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_cells_with_infinite_edges_hold_all_mass(name: str) -> None:
+def test_cells_with_infinite_edges_hold_all_mass(name):
     law, _ = LISTED[name]
     low, high = law.support
     edges = np.array([-np.inf, low - 1, (low + high) / 2, high + 1, np.inf])
@@ -139,7 +135,7 @@ def test_cells_with_infinite_edges_hold_all_mass(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_reversed_cells_swap_excess_and_deficit(name: str) -> None:
+def test_reversed_cells_swap_excess_and_deficit(name):
     law, _ = LISTED[name]
     edges = np.linspace(-0.01, 0.02, 5)
     once, twice = ReversedPLD(law).cells(-edges[::-1]), ReversedPLD(ReversedPLD(law)).cells(edges)
@@ -152,7 +148,7 @@ def test_reversed_cells_swap_excess_and_deficit(name: str) -> None:
         assert np.allclose(result, truth, rtol=1e-13, atol=0)
 
 
-def test_cells_of_subsampled_leaking_law_hold_all_mass() -> None:
+def test_cells_of_subsampled_leaking_law_hold_all_mass():
     """The mass at -infinity becomes an atom below the continuous part, whose cells must not start there."""
     leaking = AtomicLaw(
         np.array([-1.76, 1.27]),

@@ -1,9 +1,6 @@
 """Sums over the nodes of a line, plain and in rows, against the sum of the same terms in balls."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import mpmath as mp
@@ -20,7 +17,7 @@ STEP, MEAN, TAU = 0.037, 5.3, 0.02
 AT = np.array([0.3, -7.25, 41.0])
 
 
-def drawn(size: int, c: float) -> ContourLine:
+def drawn(size, c):
     """Return a line of any values at all: bounds on the rounding of a sum rest on no shape."""
     rng = np.random.default_rng(size)
     log = rng.uniform(-30, 0, size) + 1j * rng.uniform(-9, 9, size)
@@ -29,7 +26,7 @@ def drawn(size: int, c: float) -> ContourLine:
     return ContourLine(c, 0.0, 0.0, MEAN, 0.0, STEP, log, np.zeros(size), 0.0, *sides, TAU, 1.0)
 
 
-def summed(line: ContourLine, kernel: Callable[[acb], acb], x: float) -> arb:
+def summed(line, kernel, x):
     """Return the sum, term by term, of the floats that the line holds."""
     total = arb(0)
     for k, log in enumerate(line.log.tolist()):
@@ -40,7 +37,7 @@ def summed(line: ContourLine, kernel: Callable[[acb], acb], x: float) -> arb:
     return total * line.step / arb.pi()
 
 
-def added(powers: tuple[float, ...], factor: arb, z: acb) -> acb:
+def added(powers, factor, z):
     """Return what a Gaussian adds to the transform, by its polynomial."""
     s = (TAU * (z - 0.5)) ** 2
     return (
@@ -50,7 +47,7 @@ def added(powers: tuple[float, ...], factor: arb, z: acb) -> acb:
 
 @pytest.mark.parametrize("c", [1.5, 0.4])
 @pytest.mark.parametrize("size", [192, 193, 2112, 9000], ids=["plain", "rows", "full rows", "pieces"])
-def test_sum_of_line_errs_within_bounds(size: int, c: float) -> None:
+def test_sum_of_line_errs_within_bounds(size, c):
     line = drawn(size, c)
     sign, sides = (1 if c > 1 else -1), [(_MOST, (arb(TAU) ** 2 / 8).exp()), (_LEAST, arb(1))]
     sums, charged = line._at(AT)
@@ -58,14 +55,14 @@ def test_sum_of_line_errs_within_bounds(size: int, c: float) -> None:
     for (powers, factor), result, most in zip(sides[::sign], sums, charged, strict=True):
         for x, value, error in zip(AT.tolist(), result.tolist(), most.tolist(), strict=True):
 
-            def kernel(z: acb, powers: tuple[float, ...] = powers, factor: arb = factor) -> acb:
+            def kernel(z, powers=powers, factor=factor):
                 return sign * (1 / (z * (z - 1)) - added(powers, factor, z))
 
             assert abs(summed(line, kernel, x) - value) <= error
             assert error <= 1e-9 * float(np.sum(np.abs(line._sums.values)))
 
 
-def test_polynomials_bound_time_value_of_gaussian() -> None:
+def test_polynomials_bound_time_value_of_gaussian():
     """1 - u M(u), between neighbours: M falls, u M(u) rises, and so does every single power."""
     most, least = ([arb(a) for a in powers] for powers in (_MOST, _LEAST))
     step, end = arb(1) / 1024, 4096
@@ -86,7 +83,7 @@ def test_polynomials_bound_time_value_of_gaussian() -> None:
 
 @pytest.mark.parametrize("last", [1.0, 4.0, 6.0])
 @pytest.mark.parametrize("share", [1.0, 0.5, 1e-3])
-def test_beyond_last_node_bounds_integral(share: float, last: float) -> None:
+def test_beyond_last_node_bounds_integral(share, last):
     """The product is as large as the bound on it allows: its integrals are known."""
     cut = share * math.exp(-(last**2) / 2)
     line = drawn(64, 1.5)
@@ -94,7 +91,7 @@ def test_beyond_last_node_bounds_integral(share: float, last: float) -> None:
     for result, (powers, factor) in zip(line._truncation.tolist(), line._taken, strict=True):
         with mp.workdps(20):
 
-            def kernel(v: mp.mpf, powers: tuple[float, ...] = powers, factor: float = factor) -> mp.mpf:
+            def kernel(v, powers=powers, factor=factor):
                 s = v * v + TAU**2
                 a, b, c = map(abs, powers)
                 return 1 / v**2 + factor * (a + b * (1 + s) + c * (3 + 6 * s + s * s))
@@ -103,7 +100,7 @@ def test_beyond_last_node_bounds_integral(share: float, last: float) -> None:
         assert true <= result <= 1.5 * true if last > 1 else true <= result
 
 
-def test_smoothed_line_has_few_nodes() -> None:
+def test_smoothed_line_has_few_nodes():
     """Atoms never let the product decay; nodes end where the rest is small next to what smoothing moves."""
     engine = ContourEngine([LaplaceLaw(0.1)], [100], symmetric=True)
     low, high = engine.answer("delta", np.array([0.1]), 1e-8)
@@ -117,7 +114,7 @@ def test_smoothed_line_has_few_nodes() -> None:
 
 @pytest.mark.parametrize("x", [1.0, 1e6, 1e9, 1e12])
 @pytest.mark.parametrize("seed", range(5))
-def test_alias_of_large_exponents_is_not_rounded_down(x: float, seed: int) -> None:
+def test_alias_of_large_exponents_is_not_rounded_down(x, seed):
     draw = np.random.default_rng(seed)
     side = Chernoff(1.5 + draw.uniform(0.01, 0.5), 0.0)
     side = side._replace(log_m=(side.c - 1.5) * x + draw.uniform(-9, 9))
@@ -132,7 +129,7 @@ def test_alias_of_large_exponents_is_not_rounded_down(x: float, seed: int) -> No
 @pytest.mark.parametrize("c", [1.5, 0.4])
 @pytest.mark.parametrize(("step", "size"), [(0.05, 20), (1.5, 20), (2.5, 4), (0.05, 400)])
 @pytest.mark.parametrize("x", [-1.0, 0.5, 2.0])
-def test_psi_of_coarse_line_holds_truth(c: float, step: float, size: int, x: float) -> None:
+def test_psi_of_coarse_line_holds_truth(c, step, size, x):
     """Of mu = 1, whose K(z) = (z^2 - z)/2."""
     y = step * np.arange(size)
     sides = (Chernoff(at, max((at * at - at) / 2, 0.0)) for at in ((1.0, 3.0) if c > 1 else (0.0, 1.0)))

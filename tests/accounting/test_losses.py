@@ -1,9 +1,6 @@
 """Losses, suprema, leaks and far tails against fifty digits: what is charged is what rounding costs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -16,7 +13,7 @@ from tests.truth.atoms import PureDP
 from tests.truth.claims import check
 from tests.truth.operators import Product
 from tradeoff.pld.discrete import leaking
-from tradeoff.pld.law import PrivacyLossDistribution, log_finite_mass
+from tradeoff.pld.law import log_finite_mass
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 from tradeoff.pld.units import UNIT, log_ratio, logarithm
 
@@ -24,13 +21,13 @@ DIGITS = 400
 """Rates of 1e-250 leave 150 digits."""
 
 
-def number(x: float | Fraction) -> Any:
+def number(x):
     x = Fraction(x)
     return mpmath.mpf(x.numerator) / x.denominator
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_log_ratio_of_differences_errs_within_bounds(a: float, b: float, c: float, d: float) -> None:
+def test_log_ratio_of_differences_errs_within_bounds(a, b, c, d):
     (low, high), (below, above) = sorted((a, b)), sorted((c, d))
     p, q = Fraction(high) - Fraction(low), Fraction(above) - Fraction(below)
     if min(p, q) < Fraction(1, 10**300):
@@ -42,7 +39,7 @@ def test_log_ratio_of_differences_errs_within_bounds(a: float, b: float, c: floa
 
 
 @given(st.integers(1, 2**60), st.integers(1, 2**60), st.integers(900, 3000), st.integers(-3, 60))
-def test_log_ratio_of_underflowing_fractions_keeps_digits(a: int, b: int, shift: int, apart: int) -> None:
+def test_log_ratio_of_underflowing_fractions_keeps_digits(a, b, shift, apart):
     p, q, none = Fraction(a, 2**shift), Fraction(b, 2 ** (shift - apart)), np.array([Fraction(0)])
     log_p, loss = logarithm(np.array([p]))[0], log_ratio((np.array([p]), none), (np.array([q]), none))[0]
     with mpmath.workdps(50):
@@ -54,7 +51,7 @@ def test_log_ratio_of_underflowing_fractions_keeps_digits(a: int, b: int, shift:
 POLYGON = to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, 0.5 - 1e-8, 0.0])
 
 
-def true_losses(law: PrivacyLossDistribution, base: list[Any]) -> list[Any]:
+def true_losses(law, base):
     """Carry losses of the innermost law outwards."""
     if isinstance(law, SubsampledPLD):
         inner = true_losses(law.base, base)
@@ -68,13 +65,13 @@ def true_losses(law: PrivacyLossDistribution, base: list[Any]) -> list[Any]:
     return base
 
 
-def chains() -> dict[str, tuple[PrivacyLossDistribution, list[Any]]]:
+def chains():
     with mpmath.workdps(DIGITS):
         half = Fraction(1) - Fraction(0.5 - 1e-8)
         near = [mpmath.log(number(2 * Fraction(0.5 - 1e-8))), mpmath.log(number(2 * half))]
         far = [mpmath.mpf(-650), mpmath.mpf(650)]
     polygon, pure = POLYGON.loss_distribution(), to.PureDP(650.0).loss_distribution()
-    deep: PrivacyLossDistribution = polygon
+    deep = polygon
     for _ in range(40):
         deep = ReversedPLD(SubsampledPLD(deep, 0.97))
     return {
@@ -87,7 +84,7 @@ def chains() -> dict[str, tuple[PrivacyLossDistribution, list[Any]]]:
 
 
 @pytest.mark.parametrize("name", chains())
-def test_losses_are_known_to_their_error_and_suprema_are_above(name: str) -> None:
+def test_losses_are_known_to_their_error_and_suprema_are_above(name):
     law, base = chains()[name]
     with mpmath.workdps(DIGITS):
         truth = true_losses(law, base)
@@ -111,7 +108,7 @@ CURVES = {
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_sup_loss_of_curve_agrees_with_law(name: str) -> None:
+def test_sup_loss_of_curve_agrees_with_law(name):
     """Every use of one may trust the other: the curve's is an upper bound, and no looser than a few units."""
     curve = CURVES[name]
     below, _ = curve.laws()
@@ -122,7 +119,7 @@ def test_sup_loss_of_curve_agrees_with_law(name: str) -> None:
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.01, 100), (0.3, 1000), (2.0, 7)])
 @pytest.mark.parametrize("rest", [2.0**-53, 2.0**-40, 1e-9, 1e-3, 0.3, 0.49])
-def test_exact_beta_near_one_holds_truth(epsilon: float, n: int, rest: float) -> None:
+def test_exact_beta_near_one_holds_truth(epsilon, n, rest):
     result, truth = (
         (to.PureDP(epsilon) ** n).bounds(1 - rest),
         Product(((PureDP(epsilon), n),)).beta(1 - rest),
@@ -135,7 +132,7 @@ def test_exact_beta_near_one_holds_truth(epsilon: float, n: int, rest: float) ->
 
 @pytest.mark.parametrize("n", [1, 300, 2**53 + 1, 10**21, 10**340])
 @pytest.mark.parametrize("q", [0.1, 1e-17, 1e-300])
-def test_log_finite_mass_holds_truth(q: float, n: int) -> None:
+def test_log_finite_mass_holds_truth(q, n):
     with mpmath.workdps(400):
         truth = n * mpmath.log1p(-mpmath.mpf(q))
         if truth < -1e300:
@@ -145,7 +142,7 @@ def test_log_finite_mass_holds_truth(q: float, n: int) -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_leaking_masses_hold_truth(*, known: bool) -> None:
+def test_leaking_masses_hold_truth(*, known):
     n = 300
     kept = log_finite_mass([0.1], [n])
     law = leaking(to.PureDP(1.0).loss_distribution(), -float(np.expm1(kept)), kept if known else None)
@@ -158,7 +155,7 @@ def test_leaking_masses_hold_truth(*, known: bool) -> None:
 
 
 @pytest.mark.parametrize("n", [10**9, 10**12])
-def test_answers_of_large_counts_hold_limit(n: int) -> None:
+def test_answers_of_large_counts_hold_limit(n):
     """Of mu_n = p mu sqrt(n): thinned rounds, each next to nothing, make a Gaussian but for 1e-7."""
     mu, p = 1.0, 0.5
     each = to.subsample(to.Gaussian(mu / (p * np.sqrt(float(n)))), p)

@@ -10,7 +10,7 @@ from flint import arb, ctx
 import tradeoff as to
 
 
-def delta(e0: float, n: int, epsilon: float) -> arb:
+def delta(e0, n, epsilon):
     """Return Q(L > epsilon) - e^epsilon P(L > epsilon) of the losses (2k - n) e0."""
     first = math.floor((Fraction(epsilon) / Fraction(e0) + n) / 2) + 1
     q, p = (1 / (1 + arb(side).exp()) for side in (-e0, e0))
@@ -20,7 +20,7 @@ def delta(e0: float, n: int, epsilon: float) -> arb:
 
 @pytest.mark.parametrize(("n", "e0"), [(10**10, 1e-5), pytest.param(10**12, 1e-6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_answers_of_many_responses_hold_truth(n: int, e0: float, epsilon: float) -> None:
+def test_answers_of_many_responses_hold_truth(n, e0, epsilon):
     curve = to.PureDP(e0) ** n
     low, high = curve.bounds.delta(epsilon)
     with ctx.workprec(400):
@@ -30,7 +30,7 @@ def test_answers_of_many_responses_hold_truth(n: int, e0: float, epsilon: float)
     assert below <= epsilon <= above < below + 1e-3
 
 
-def test_epsilon_of_many_responses_is_near_mean_loss() -> None:
+def test_epsilon_of_many_responses_is_near_mean_loss():
     """At delta = 1e-5 the loss is the mean and some 4.3 deviations, 8e-6 of the mean."""
     n = 10**12
     low, high = (to.PureDP(1.0) ** n).bounds.epsilon(1e-5)
@@ -39,7 +39,7 @@ def test_epsilon_of_many_responses_is_near_mean_loss() -> None:
 
 @pytest.mark.parametrize("rate", [1e-10 / 3, 7e-12])
 @pytest.mark.parametrize("base", [to.TotalVariation(1e-300), to.approximate_dp(0.5, 1e-300)])
-def test_masses_at_infinity_of_few_digits_add_up(base: to.TradeOff, rate: float) -> None:
+def test_masses_at_infinity_of_few_digits_add_up(base, rate):
     """A round has less than the normal floats at infinity, 10^12 rounds more than 1e-300: 1 - (1 - q)^n."""
     curve, n = to.subsample(base, rate) ** 10**12, 10**12
     low, high = curve.bounds.delta(np.array([5.0, 700.0, 9000.0]))

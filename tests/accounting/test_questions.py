@@ -13,8 +13,8 @@ ENGINES = ("lattice", "contour")
 @pytest.mark.parametrize(
     "curve", [to.Gaussian(1.0), to.PureDP(0.2) ** 12, MIXED, ~MIXED, MIXED.symmetrise(assume="either-order")]
 )
-def test_bounds_of_engines_agree(curve: to.TradeOff) -> None:
-    def answers(method: str) -> list[to.Bounds]:
+def test_bounds_of_engines_agree(curve):
+    def answers(method):
         how = {"method": method}
         return [curve.bounds.delta(1.5, **how), curve.bounds.epsilon(1e-6, **how), curve.bounds(0.05, **how)]
 
@@ -25,7 +25,7 @@ def test_bounds_of_engines_agree(curve: to.TradeOff) -> None:
             assert known.lower <= result.upper
 
 
-def test_less_memory_gives_wider_bounds() -> None:
+def test_less_memory_gives_wider_bounds():
     curve = to.PureDP(0.3) ** 400 @ to.PureDP(0.1234567) ** 300
     narrow, wide = (curve.bounds.epsilon(1e-5, memory=memory) for memory in (2**28, 2**20))
     assert wide.lower <= narrow.upper
@@ -34,7 +34,7 @@ def test_less_memory_gives_wider_bounds() -> None:
         curve.bounds.epsilon(1e-5, memory=10)
 
 
-def test_precision_error_names_reachable_width() -> None:
+def test_precision_error_names_reachable_width():
     curve = to.PureDP(0.3) ** 400 @ to.PureDP(0.1234567) ** 300
     with pytest.raises(to.errors.PrecisionError) as caught:
         curve.bounds.epsilon(1e-5, tol=1e-13, memory=2**22)
@@ -44,16 +44,16 @@ def test_precision_error_names_reachable_width() -> None:
     )
 
 
-def test_progress_reports_settled_entries() -> None:
+def test_progress_reports_settled_entries():
     reports = []
     MIXED.bounds.delta([0.1, 1.0, 3.0], progress=lambda settled, total: reports.append((settled, total)))
     assert reports[0] == (0, 3)
     assert all(settled < total for settled, total in reports)
 
 
-def test_jobs_do_not_change_bounds() -> None:
-    def product() -> to.TradeOff:
-        curve: to.TradeOff = to.Identity()
+def test_jobs_do_not_change_bounds():
+    def product():
+        curve = to.Identity()
         for k in range(70):
             curve = curve @ to.subsample(to.Gaussian(1.0 + k / 100), 0.01) ** 20
         return curve
@@ -73,14 +73,14 @@ def test_jobs_do_not_change_bounds() -> None:
         (to.subsample(to.Laplace(1.0), 0.01) ** 1000, ["contour"]),
     ],
 )
-def test_lattice_precedes_long_contour_where_atoms_last(curve: to.TradeOff, engines: list[str]) -> None:
+def test_lattice_precedes_long_contour_where_atoms_last(curve, engines):
     steps = curve.explain(delta=0.02, tol=1e-7).steps
     assert [step.engine for step in steps] == engines
     assert steps[-1].width <= 1e-7
 
 
 @pytest.mark.parametrize("f", [to.Laplace(0.1) ** 100, to.subsample(to.Gaussian(1), 0.01) ** 1000])
-def test_beta_of_array_equals_that_of_each_alpha(f: to.TradeOff) -> None:
+def test_beta_of_array_equals_that_of_each_alpha(f):
     alpha = np.array([1e-6, 0.01, 0.3, 0.5, 0.99])
     low, high = f.bounds(alpha)
     each = [f.bounds(float(a)) for a in alpha]

@@ -19,7 +19,7 @@ from tradeoff.proofs.verify.contour import Contour, Product
 WINDOWS = [(1.0, 1e-3, 4.0, 6.0), (2.4, 2e-4, 3.0, 5.5), (0.3, 0.1, -math.inf, 5.0), (1.4, 1e-4, 6.0, 46.4)]
 
 
-def moment(mu: float, rate: float, window: tuple[float, float, float], z: acb) -> acb:
+def moment(mu, rate, window, z):
     """Return E e^(zL) (w(t; last) - w(t; first)) in balls: a trapezoid sum on Im t = 1/(2k).
 
     Its error is e^(-2 pi 400/(2k)) of the modulus in a strip of that half-width, at most e^-34.
@@ -38,9 +38,7 @@ def moment(mu: float, rate: float, window: tuple[float, float, float], z: acb) -
 
 @pytest.mark.parametrize(("mu", "rate", "first", "last"), WINDOWS)
 @pytest.mark.parametrize("c", [0.0, 2.5])
-def test_transform_of_a_window_holds_truth(
-    mu: float, rate: float, first: float, last: float, c: float
-) -> None:
+def test_transform_of_a_window_holds_truth(mu, rate, first, last, c):
     law = SubsampledPLD(GaussianLaw(mu), rate)
     part = rarely_sampled(law, 1)
     assert part is not None
@@ -68,7 +66,7 @@ def test_transform_of_a_window_holds_truth(
         (0.67, 2.53e-5, 129_000, 3e-10, 0.538),
     ],
 )
-def test_split_holds_truth(sigma: float, rate: float, count: int, delta: float, x: float) -> None:
+def test_split_holds_truth(sigma, rate, count, delta, x):
     """The verifier, which shares nothing with it, has its own contour."""
     cache = ContourCache([SubsampledPLD(GaussianLaw(1 / sigma), rate)], [count])
     enclosure = split(cache.laws[0], count, cache.cumulant, x, math.log(delta))
@@ -85,7 +83,7 @@ def test_split_holds_truth(sigma: float, rate: float, count: int, delta: float, 
 
 
 @pytest.mark.parametrize("x", [0.0018, 0.03, 0.5])
-def test_split_of_one_step_holds_truth(x: float) -> None:
+def test_split_of_one_step_holds_truth(x):
     mu, rate = 2.26, 5.85e-4
     with mp.workdps(40):
         t = mp.log1p(mp.expm1(x) / mp.mpf(rate))
@@ -100,7 +98,7 @@ def test_split_of_one_step_holds_truth(x: float) -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_epsilon_below_all_losses_is_that_of_disjoint_laws(backwards: bool) -> None:
+def test_epsilon_below_all_losses_is_that_of_disjoint_laws(backwards):
     """Forwards no loss is below the answer; backwards none of mass above 1e-15 is."""
     law, delta = SubsampledPLD(GaussianLaw(0.4), 1e-5), 1e-3
     low, high = Composition([ReversedPLD(law) if backwards else law], [3]).answer(

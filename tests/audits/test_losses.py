@@ -1,7 +1,5 @@
 """Samples of the loss: limits on delta that hold, and a labelled estimate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -93,7 +91,7 @@ def test_arrays_in_order_are_refused_rarely():
             )
 
 
-def test_delta_of_empty_array_is_empty() -> None:
+def test_delta_of_empty_array_is_empty():
     low, high = to.audits.from_losses([1.0], [1.0]).delta([])
     assert low.shape == high.shape == (0,)
 

@@ -1,7 +1,5 @@
 """The table of risks against 40 digits, enumerated attackers and its own curve."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Methods of other rooms: attached to every curve, with the documentation and imports of their own."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle
@@ -28,7 +26,7 @@ PUBLIC = [
 @pytest.mark.parametrize(
     ("owner", "name"), [(owner, name) for owner, name in PUBLIC if callable(getattr(owner, name))]
 )
-def test_attached_method_has_docstring_and_signature(owner: type, name: str) -> None:
+def test_attached_method_has_docstring_and_signature(owner, name):
     method = getattr(owner, name)
     if method.__module__ == _methods.__name__:
         assert method.__doc__
@@ -36,7 +34,7 @@ def test_attached_method_has_docstring_and_signature(owner: type, name: str) -> 
         assert inspect.signature(method).parameters
 
 
-def test_attached_methods_are_those_of_the_stub() -> None:
+def test_attached_methods_are_those_of_the_stub():
     stub = Path(attached.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     declared = {line.split("(")[0].split()[-1] for line in stub.splitlines() if line.startswith("    def ")}
     assert declared == {
@@ -47,7 +45,7 @@ def test_attached_methods_are_those_of_the_stub() -> None:
     }
 
 
-def test_first_call_imports_the_operator() -> None:
+def test_first_call_imports_the_operator():
     code = (
         "import sys, tradeoff as to; loaded = lambda name: name in sys.modules; "
         "assert not loaded('numpy') and not loaded('tradeoff.curves.contract'); f = to.Gaussian(1); "
@@ -57,12 +55,12 @@ def test_first_call_imports_the_operator() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_curve_of_module_imported_alone_has_methods() -> None:
+def test_curve_of_module_imported_alone_has_methods():
     code = "from tradeoff.families.gaussian import Gaussian; assert ~Gaussian(1) == Gaussian(1).group(1)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_curves_and_bound_methods_survive_pickle_and_copy() -> None:
+def test_curves_and_bound_methods_survive_pickle_and_copy():
     f = to.Gaussian(1) @ to.Laplace(0.1)
     f.epsilon(1e-5)
     for g in (pickle.loads(pickle.dumps(f)), copy.copy(f), copy.deepcopy(f)):
@@ -71,7 +69,7 @@ def test_curves_and_bound_methods_survive_pickle_and_copy() -> None:
     assert pickle.loads(pickle.dumps(f.group))(1) == f
 
 
-def test_changes_keep_that_a_curve_is_not_exact() -> None:
+def test_changes_keep_that_a_curve_is_not_exact():
     bound = to.mechanisms.PureDP(1).curve()
     for changed in (~bound, bound.group(1), bound.subs({}), bound.symbolic()):
         assert not changed.exact

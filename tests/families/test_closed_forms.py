@@ -1,7 +1,5 @@
 """Losses of families with closed forms, against balls of many bits and against their own profiles."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -29,7 +27,7 @@ LOSSES = {
 
 @pytest.mark.parametrize("name", LOSSES)
 @given(epsilon=st.floats(1e-6, 1e4), delta=DELTAS)
-def test_epsilon_of_bounded_losses_contains_truth(name: str, epsilon: float, delta: float) -> None:
+def test_epsilon_of_bounded_losses_contains_truth(name, epsilon, delta):
     make, formula = LOSSES[name]
     low, high = make(epsilon).bounds.epsilon(delta)
     with ctx.workprec(30_000):
@@ -39,7 +37,7 @@ def test_epsilon_of_bounded_losses_contains_truth(name: str, epsilon: float, del
 
 
 @given(mu=st.floats(-6, 4).map(lambda e: 10.0**e), delta=DELTAS, power=st.sampled_from([1, 3, 7]))
-def test_gaussian_epsilon_brackets_delta(mu: float, delta: float, power: int) -> None:
+def test_gaussian_epsilon_brackets_delta(mu, delta, power):
     """delta(x) = Phi(-a) - e^x Phi(-a - mu) falls through the given delta between two floats."""
     low, high = (to.Gaussian(mu) ** power).bounds.epsilon(delta)
     with ctx.workprec(2000):
@@ -55,7 +53,7 @@ def test_gaussian_epsilon_brackets_delta(mu: float, delta: float, power: int) ->
 
 @pytest.mark.parametrize("shift", [1e-6, 0.3, 5.0])
 @given(delta=DELTAS)
-def test_mirrored_gumbel_epsilon_contains_truth(shift: float, delta: float) -> None:
+def test_mirrored_gumbel_epsilon_contains_truth(shift, delta):
     """delta(x) is (1 - e^-shift) e^(-(x + shift)/(e^shift - 1)) for x >= -shift, else 1 - e^x."""
     low, high = to.LocationShift(gumbel_l(), shift).bounds.epsilon(delta)
     with ctx.workprec(2000):
@@ -69,13 +67,13 @@ def test_mirrored_gumbel_epsilon_contains_truth(shift: float, delta: float) -> N
 @pytest.mark.parametrize(
     "f", [to.Gaussian(1.0), to.Laplace(1.0), to.PureDP(1.0), BoundedRange(1.0)], ids=repr
 )
-def test_epsilon_of_arrays_matches_scalars(f: to.TradeOff) -> None:
+def test_epsilon_of_arrays_matches_scalars(f):
     delta = np.append(np.geomspace(1e-300, 0.5, 20), [0.9, 1 - 1e-9])
     low, high = f.bounds.epsilon(delta)
     assert [tuple(f.bounds.epsilon(d)) for d in delta.tolist()] == list(zip(low, high, strict=True))
 
 
-def test_epsilon_of_total_variation_contains_truth() -> None:
+def test_epsilon_of_total_variation_contains_truth():
     for f, mass in (
         (to.TotalVariation(0.25), arb(0.25)),
         (to.TotalVariation(0.1) ** 3, 1 - (1 - arb(0.1)) ** 3),
@@ -88,7 +86,7 @@ def test_epsilon_of_total_variation_contains_truth() -> None:
 LONG = np.concatenate([np.geomspace(1e-300, 0.5, 200), 1 - np.geomspace(1e-15, 0.5, 200), [0.0, 1.0]])
 
 
-def cubed(mu: float) -> to.TradeOff:
+def cubed(mu):
     return to.Gaussian(mu) ** 3
 
 

@@ -1,7 +1,5 @@
 """Discrete laws, measured points and profiles as curves: against fractions and binomials."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Pairs of SciPy's laws: histograms and discrete laws in fractions, and heavy tails."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Kinks, zeros, powers, and what is subnormal.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
 

@@ -1,7 +1,5 @@
 """The data frame for R's fdp: rows that it draws as a line, none above the curve."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +14,7 @@ TOLERANCE = 2.0**-26
 """Of its checks: sqrt(.Machine$double.eps)."""
 
 
-def drawn(curve: to.TradeOff) -> tuple[np.ndarray, np.ndarray]:
+def drawn(curve):
     """Return the rows, after the checks of fdp 1.0.0 (fdp.R): range, beta <= 1 - alpha, monotone, convex."""
     frame = fdp.to_frame(curve)
     alpha, beta = frame["alpha"], frame["beta"]
@@ -38,7 +36,7 @@ def drawn(curve: to.TradeOff) -> tuple[np.ndarray, np.ndarray]:
     "curve",
     [to.Identity(), to.TotalVariation(1), to.Gaussian(1), to.Laplace(0.3), ~to.subsample(to.PureDP(2), 0.1)],
 )
-def test_to_frame_is_at_or_below_the_curve_and_near(curve: to.TradeOff) -> None:
+def test_to_frame_is_at_or_below_the_curve_and_near(curve):
     alpha, beta = drawn(curve)
     assert (beta <= curve.bounds(alpha).upper).all()
     assert (beta >= curve(alpha) - 2e-3).all()
@@ -46,7 +44,7 @@ def test_to_frame_is_at_or_below_the_curve_and_near(curve: to.TradeOff) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(exact_curves)
-def test_chords_of_to_frame_are_at_or_below_the_curve(curve: to.PiecewiseLinear) -> None:
+def test_chords_of_to_frame_are_at_or_below_the_curve(curve):
     alpha, beta = ([Fraction(v) for v in side.tolist()] for side in drawn(curve))
     for a, b, c, d in zip(alpha, beta, alpha[1:], beta[1:], strict=False):
         assert b <= curve.at(a)

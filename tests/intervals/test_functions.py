@@ -1,7 +1,5 @@
 """Functions of bounds, on ends that differ, on fractions of any size and on infinities."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -24,7 +22,7 @@ HUGE = Fraction(10) ** 400
 
 
 @pytest.mark.parametrize(("x", "y"), list(itertools.product(ENDS, ENDS)))
-def test_minimum_maximum_and_meet(x: Bounds, y: Bounds) -> None:
+def test_minimum_maximum_and_meet(x, y):
     assert functions.minimum(x, y) == Bounds(min(x.lower, y.lower), min(x.upper, y.upper))
     assert functions.maximum(x, y) == Bounds(max(x.lower, y.lower), max(x.upper, y.upper))
     assert functions.meet(x, y) == Bounds(max(x.lower, y.lower), min(x.upper, y.upper))
@@ -36,13 +34,13 @@ def test_minimum_maximum_and_meet(x: Bounds, y: Bounds) -> None:
 @pytest.mark.parametrize(
     "x", [Fraction(1, 3), Fraction(-1, 3), Fraction(1, 4), 1 + Fraction(1, 10**30), 1 / HUGE, -1 / HUGE]
 )
-def test_rational_returns_neighbouring_floats(x: Fraction) -> None:
+def test_rational_returns_neighbouring_floats(x):
     low, high = functions.rational(x)
     assert Fraction(low) <= x <= Fraction(high)
     assert high == (low if Fraction(low) == x else math.nextafter(low, inf))
 
 
-def test_rational_of_overflowing_numbers() -> None:
+def test_rational_of_overflowing_numbers():
     assert functions.rational(HUGE) == Bounds(MOST, inf)
     assert functions.rational(-HUGE) == Bounds(-inf, -MOST)
     assert functions.whole(2**53 + 1) == Bounds(2.0**53, 2.0**53 + 2)
@@ -53,7 +51,7 @@ def test_rational_of_overflowing_numbers() -> None:
     "ratio", [1 + 1 / HUGE, 1 - Fraction(1, 10**9), *(Fraction(k, 2) for k in (1, 3, 5, 16)), HUGE, 1 / HUGE]
 )
 @pytest.mark.parametrize("p", [Fraction(1, 3), HUGE, Fraction(5)])
-def test_log_quotient_contains_truth(ratio: Fraction, p: Fraction) -> None:
+def test_log_quotient_contains_truth(ratio, p):
     result = balls.to_bounds(balls.log_quotient(ratio * p, p))
     with ctx.workprec(3000):
         truth = ball(ratio).log()
@@ -61,7 +59,7 @@ def test_log_quotient_contains_truth(ratio: Fraction, p: Fraction) -> None:
     assert result.width <= 64 * 2.0**-53 * abs(float(truth.mid())) + 1e-323
 
 
-def test_total_of_overflowing_numbers() -> None:
+def test_total_of_overflowing_numbers():
     one = Bounds(1.0, 1.0)
     assert functions.total([Bounds(inf, inf), one]) == Bounds(inf, inf)
     assert functions.total([Bounds(-inf, inf), one]) == Bounds(-inf, inf)
@@ -86,7 +84,7 @@ def test_total_of_overflowing_numbers() -> None:
         (functions.expm1, (-1e4, (-1.0, math.nextafter(-1.0, 0) + 8 * 2.0**-53)), (1e4, (MOST, inf))),
     ],
 )
-def test_functions_at_domain_ends(function, low, high) -> None:
+def test_functions_at_domain_ends(function, low, high):
     for at, (least, most) in (low, high):
         for result in (function(Bounds(at, at)), function(Bounds(np.array([at]), np.array([at])))):
             assert least == np.ravel(result.lower)[0]
@@ -105,7 +103,7 @@ def test_sum_rows_encloses_exact_sum_closely(columns, seed):
 
 
 @pytest.mark.parametrize("function", [functions.exp, functions.sqrt, functions.log])
-def test_functions_at_fixed_points_are_exact(function) -> None:
+def test_functions_at_fixed_points_are_exact(function):
     at = 0.0 if function is functions.exp else 1.0
     value = float(function(at).lower)
     assert function(Bounds(at, at)) == Bounds(value, value)

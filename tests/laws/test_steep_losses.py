@@ -13,7 +13,7 @@ PLACES = [(10, 1.0), (30, 0.5), (60, 1.0), (60, 1.5)]
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 50.0, 300.0, 740.0, 1500.0, 4000.0])
 @pytest.mark.parametrize(("power", "theta"), PLACES)
-def test_delta_of_generalised_normal_shift_holds_truth(power: int, theta: float, epsilon: float) -> None:
+def test_delta_of_generalised_normal_shift_holds_truth(power, theta, epsilon):
     b = LocationShift(st.gennorm(power), theta).bounds.delta(epsilon)
     with mpmath.workdps(60):
         at = _where(power, mpmath.mpf(theta), mpmath.mpf(epsilon))
@@ -22,7 +22,7 @@ def test_delta_of_generalised_normal_shift_holds_truth(power: int, theta: float,
     assert b.upper - b.lower <= (1e-6 if epsilon < 690 else 0.25) * truth + 1e-300
 
 
-def _where(power: int, theta: mpmath.mpf, epsilon: mpmath.mpf) -> mpmath.mpf:
+def _where(power, theta, epsilon):
     """Return x with |x|^power - |x - theta|^power = epsilon."""
     low, high = theta / 2, mpmath.mpf(4)
     for _ in range(220):
@@ -32,7 +32,7 @@ def _where(power: int, theta: mpmath.mpf, epsilon: mpmath.mpf) -> mpmath.mpf:
     return high
 
 
-def _above(power: int, x: mpmath.mpf) -> mpmath.mpf:
+def _above(power, x):
     """Return the mass above x of the law of density proportional to exp -|x|^power."""
     tail = mpmath.gammainc(mpmath.mpf(1) / power, abs(x) ** power, regularized=True) / 2
     return tail if x > 0 else 1 - tail

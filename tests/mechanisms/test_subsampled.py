@@ -121,7 +121,7 @@ def test_curve_is_the_order_with_the_larger_loss():
     assert curve.epsilon(1e-6) > (~curve).epsilon(1e-6)
 
 
-def capped_delta(delta: float, rate: float, k: int) -> Fraction:
+def capped_delta(delta, rate, k):
     """delta of one of f_{0,delta}'s groups under a sample of k: of j capped_delta min(1, j delta) is lost."""
     r, d = Fraction(rate), Fraction(delta)
     return sum(
@@ -132,7 +132,7 @@ def capped_delta(delta: float, rate: float, k: int) -> Fraction:
 @pytest.mark.parametrize(
     ("delta", "rate", "k"), [(0.6, 0.5, 3), (0.4, 0.5, 4), (0.6, 5e-13, 3), (1.0, 0.5, 2)]
 )
-def test_groups_with_equal_curves_add_their_weights(delta: float, rate: float, k: int) -> None:
+def test_groups_with_equal_curves_add_their_weights(delta, rate, k):
     curve = m.Subsampled(m.ApproximateDP(0.0, delta), rate, group_size=k).curve()
     truth = capped_delta(delta, rate, k)
     assert truth <= curve.bounds.delta(0.0).upper <= float(truth) * (1 + 1e-12)
@@ -149,7 +149,7 @@ def test_groups_with_equal_curves_add_their_weights(delta: float, rate: float, k
     ],
     ids=repr,
 )
-def test_groups_of_perfect_or_no_privacy(mechanism: m.Mechanism) -> None:
+def test_groups_of_perfect_or_no_privacy(mechanism):
     open_ = "ApproximateDP" in repr(mechanism)
     assert mechanism.curve().delta(0.0) == pytest.approx(0.875 if open_ else 0.0, abs=1e-12)
 

@@ -1,7 +1,5 @@
 """Operators with a formula for beta alone (maxima, groups, Symm) of composed curves: against balls."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import product
 
@@ -24,7 +22,7 @@ PAIRS = {
 
 
 @cache
-def delta_truth(name: str, epsilon: float) -> arb:
+def delta_truth(name, epsilon):
     return PAIRS[name].delta(epsilon)
 
 

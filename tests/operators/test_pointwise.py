@@ -1,7 +1,5 @@
 """Maxima, minima, mixtures and products of whole curves."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import mpmath
@@ -34,7 +32,7 @@ def test_product_of_whole_curves_refuses_narrow_tolerance_at_once(monkeypatch):
     assert refused.value.reachable == usual.width
 
 
-def test_mixture_normalises_weights() -> None:
+def test_mixture_normalises_weights():
     f = to.mixture({to.PureDP(1.0): 0.5 - 4e-13, to.PureDP(2.0): 0.5 - 4e-13})
     assert f.delta(-800.0) == 1
 
@@ -58,7 +56,7 @@ def test_beta_near_one_keeps_digits(rest):
     assert high - low <= 1e-6 * truth
 
 
-def test_shares_that_round_alike_are_ordered() -> None:
+def test_shares_that_round_alike_are_ordered():
     """Of weights that add to 1 within 1e-12 floats of the shares are the same, the shares are not."""
     one = {to.Gaussian(1): 0.3144644841707095, to.Identity(): 0.6855355158292907}
     two = {to.Gaussian(1): 0.31446448417070944, to.Identity(): 0.6855355158292906}
@@ -74,17 +72,17 @@ def test_shares_that_round_alike_are_ordered() -> None:
 
 
 @pytest.mark.parametrize("pool", [to.maximum, to.minimum])
-def test_nested_operators_are_one(pool) -> None:
+def test_nested_operators_are_one(pool):
     f, g, h = to.Gaussian(1.0), to.PureDP(1.0), to.Laplace(2.0) ** 2
     assert pool(pool(f, g), pool(h, f)) == pool(f, g, h)
     assert pool(pool(f, g), f, g) == pool(f, g)
 
 
-def test_distance_of_equal_curves_is_zero() -> None:
+def test_distance_of_equal_curves_is_zero():
     assert to.Gaussian(1.0).distance(to.Gaussian(1.0)).upper == 0
 
 
-def test_conjugate_at_ends_is_exact() -> None:
+def test_conjugate_at_ends_is_exact():
     dual = to.approximate_dp(1.0, 0.1).dual()
     assert list(dual.conjugate([-np.inf, 0.0, 2.0, np.inf])) == pytest.approx([-0.9, 0.0, 2.0, np.inf])
     assert dual.conjugate(np.zeros((0, 3))).shape == (0, 3)
@@ -94,7 +92,7 @@ def test_conjugate_at_ends_is_exact() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [312, 10**6, 10**9])
-def test_large_power_of_exact_curve_stays_symbolic(n: int) -> None:
+def test_large_power_of_exact_curve_stays_symbolic(n):
     f = to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0]) ** n
     assert 0 <= f(0.1) <= 1e-60
     assert f.delta(0.5) == pytest.approx(1)

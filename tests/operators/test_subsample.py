@@ -1,7 +1,5 @@
 """One order, C_p(f) and its products against balls and fractions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -33,7 +31,7 @@ SHIFTS = st.floats(0.05, 45)
     at=st.floats(-1, 1),
     delta=st.one_of(st.floats(1e-12, 0.9), st.floats(-14, -1).map(lambda x: 1 - 10**x)),
 )
-def test_both_orders_hold_truth_at_any_rate(theta: float, p: float, at: float, delta: float) -> None:
+def test_both_orders_hold_truth_at_any_rate(theta, p, at, delta):
     spec, f = Subsampled(Laplace(theta), p), to.subsample(to.Laplace(theta), p)
     for one, curve in ((spec, f), (ReversedPLD(spec), ~f)):
         for loss in (at * theta, at * p, at * abs(float(np.log1p(-p)))):
@@ -42,14 +40,14 @@ def test_both_orders_hold_truth_at_any_rate(theta: float, p: float, at: float, d
             check(curve.bounds.epsilon(level), one.epsilon(level))
 
 
-def test_subsample_accepts_numpy_and_symbolic_rates() -> None:
+def test_subsample_accepts_numpy_and_symbolic_rates():
     exact = to.PiecewiseLinear([0, 1], [1, 0])
     assert to.subsample(to.Gaussian(1.0), np.float32(0.25)) == to.subsample(to.Gaussian(1.0), 0.25)
     assert to.subsample(exact, np.float32(0.25))(0.5) == pytest.approx(0.5)
     assert to.subsample(to.Gaussian(1.0), sympy.Symbol("p", positive=True)).free_symbols
 
 
-def test_subsampled_product_composes() -> None:
+def test_subsampled_product_composes():
     """By whole curves, which hold a product that has a closed form; exactly where the product only leaks."""
     known, by_curves = (
         to.subsample(base, 0.1) ** 20
@@ -74,7 +72,7 @@ RATES = st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=30)
 
 
 @given(RATES)
-def test_nested_subsample_keeps_exact_rate(rates: list[float]) -> None:
+def test_nested_subsample_keeps_exact_rate(rates):
     curve, rate = to.TotalVariation(0.5), Fraction(1)
     for p in rates:
         curve, rate = to.subsample(curve, p), rate * Fraction(p)
@@ -83,8 +81,8 @@ def test_nested_subsample_keeps_exact_rate(rates: list[float]) -> None:
     assert curve.bounds(0.0).lower <= 1 - rate / 2 <= curve.bounds(0.0).upper
 
 
-def test_alternating_inverses_stay_narrow() -> None:
-    curve: to.TradeOff = to.PureDP(1.0)
+def test_alternating_inverses_stay_narrow():
+    curve = to.PureDP(1.0)
     for _ in range(14):
         curve = ~to.subsample(curve, 0.9)
     result = curve.bounds.delta(0.1)
@@ -104,11 +102,11 @@ def test_beta_of_sampled_product_reaches_tolerance(turn):
     assert back.lower <= 0.05
 
 
-def fixed_size(f: to.TradeOff, p: float) -> to.TradeOff:
+def fixed_size(f, p):
     return to.subsample(f, p, scheme="without-replacement")
 
 
-def test_epsilon_of_fixed_size_dp_sgd_is_narrow() -> None:
+def test_epsilon_of_fixed_size_dp_sgd_is_narrow():
     F = fixed_size(to.Gaussian(1), 0.01) ** 1000
     bounds = F.bounds.epsilon(1e-5)
     assert bounds.width < 1e-9
@@ -116,7 +114,7 @@ def test_epsilon_of_fixed_size_dp_sgd_is_narrow() -> None:
     assert [step.engine for step in F.explain(delta=1e-5).steps] == ["contour"]
 
 
-def overlap(one: to.Bounds, other: to.Bounds) -> bool:
+def overlap(one, other):
     return bool(np.all((one.lower <= other.upper) & (other.lower <= one.upper)))
 
 
@@ -140,7 +138,7 @@ COMPOSED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPOSED)
-def test_contour_and_lattice_engines_agree(name: str) -> None:
+def test_contour_and_lattice_engines_agree(name):
     F, x = COMPOSED[name], np.array([-0.5, 0.0, 0.4, 1.5])
     contour, lattice = (F.bounds.delta(x, method=method) for method in ("contour", "lattice"))
     assert overlap(contour, lattice)
@@ -148,7 +146,7 @@ def test_contour_and_lattice_engines_agree(name: str) -> None:
     assert overlap(F.bounds.delta(x), contour)
 
 
-def test_sampling_twice_equals_sampling_once() -> None:
+def test_sampling_twice_equals_sampling_once():
     twice, once = COMPOSED["twice"].bounds.delta(0.3), (fixed_size(G, 0.05) ** 60).bounds.delta(0.3)
     assert overlap(twice, once)
     assert max(twice.width, once.width) < 1e-9 * once.upper
@@ -159,7 +157,7 @@ def test_sampling_twice_equals_sampling_once() -> None:
     f=exact_curves.map(lambda f: f.symmetrise(assume="either-order")),
     rate=st.integers(1, 7).map(lambda k: Fraction(k, 8)),
 )
-def test_laws_match_polygons_in_fractions(f: to.PiecewiseLinear, rate: Fraction) -> None:
+def test_laws_match_polygons_in_fractions(f, rate):
     # A float rate takes the way of laws, a fraction that of vertices.
     by_law, by_vertices = fixed_size(f, float(rate)) ** 2, fixed_size(f, rate) ** 2
     x, alpha = np.array([-1.0, -0.2, 0.0, 0.3, 1.0]), np.array([0.01, 0.3, 0.9])
@@ -167,7 +165,7 @@ def test_laws_match_polygons_in_fractions(f: to.PiecewiseLinear, rate: Fraction)
     assert overlap(by_law.bounds(alpha), by_vertices.bounds(alpha))
 
 
-def test_gaussian_mixtures_have_folded_law() -> None:
+def test_gaussian_mixtures_have_folded_law():
     F = fixed_size(to.GaussianMixtures({0: 0.5, -1: 0.5}, {0: 0.5, 1: 0.5}), 0.1) ** 3
     low, high = next(iter(F.factors)).laws()
     assert low is high
@@ -175,7 +173,7 @@ def test_gaussian_mixtures_have_folded_law() -> None:
     assert overlap(F.bounds.delta(0.2), F.bounds.delta(0.2, method="lattice"))
 
 
-def test_fixed_size_power_satisfies_dualities() -> None:
+def test_fixed_size_power_satisfies_dualities():
     F = fixed_size(G, 0.01) ** 1000
     assert F.symmetric
     assert ~F is F
@@ -190,7 +188,7 @@ def test_fixed_size_power_satisfies_dualities() -> None:
     assert to.subsample(G, 0.01).symmetrise(assume="either-order") ** 1000 == F
 
 
-def test_fixed_size_leaks_at_both_ends() -> None:
+def test_fixed_size_leaks_at_both_ends():
     curve = fixed_size(to.TotalVariation(0.5), 0.25)
     law, _ = curve.laws()
     assert law.mass_at_plus_infinity == law.mass_at_minus_infinity == 0.125
@@ -198,13 +196,13 @@ def test_fixed_size_leaks_at_both_ends() -> None:
 
 
 @pytest.mark.parametrize("mu", [1e3, np.inf])
-def test_large_mu_leaks_the_sampling_rate(mu: float) -> None:
+def test_large_mu_leaks_the_sampling_rate(mu):
     curve = fixed_size(to.Gaussian(mu), 0.25)
     assert curve.bounds.delta(1.0).upper == pytest.approx(0.25, rel=1e-12)
     assert (curve**3).bounds.delta(1.0).upper == pytest.approx(1 - 0.75**3, rel=1e-3)
 
 
-def test_epsilon_of_inverse_near_rate_one_keeps_digits() -> None:
+def test_epsilon_of_inverse_near_rate_one_keeps_digits():
     # 1 - p + p e^-theta was once formed as 1 + p (e^-theta - 1): 24.842067 where 24.842173 is true.
     p, theta = 0.9999999999999983, 24.842173007081975
     with mp.workdps(40):
@@ -214,7 +212,7 @@ def test_epsilon_of_inverse_near_rate_one_keeps_digits() -> None:
 
 @pytest.mark.parametrize("mu", [1e-3, 1.0, 6.0])
 @pytest.mark.parametrize("p", [1e-300, 1e-3, 0.5, 1 - 2.0**-53])
-def test_atom_at_zero_matches_60_digits(mu: float, p: float) -> None:
+def test_atom_at_zero_matches_60_digits(mu, p):
     low, _ = fixed_size(to.Gaussian(mu), p).laws()
     loss, log_p, slack, _ = low.atoms
     with mp.workdps(60):

@@ -1,7 +1,5 @@
 """The profile of an envelope is the larger of its orders, also where one of them is not evaluated."""
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import matmul
 
@@ -18,7 +16,7 @@ from tests.truth.operators import ReversedPLD, Subsampled
 from tradeoff.accounting.contour import engine as contour
 
 
-def test_symm_keeps_mass_at_infinity() -> None:
+def test_symm_keeps_mass_at_infinity():
     f = to.subsample(to.approximate_dp(1.0, 0.1), 0.5)  # Q(L = inf) = 0.05, P(L = -inf) = 0
     g = f.symmetrise(assume="profile")
     assert g.delta(np.inf) >= 0.05
@@ -26,7 +24,7 @@ def test_symm_keeps_mass_at_infinity() -> None:
     assert g(0.0) <= 0.95
 
 
-def test_symm_bounds_largest_loss() -> None:
+def test_symm_bounds_largest_loss():
     g = to.subsample(to.PureDP(1.0), 0.5).symmetrise(assume="profile")
     low, high = g.bounds.epsilon(0.0)
     assert low - 1e-12 <= np.log1p(0.5 * np.expm1(1.0)) <= high

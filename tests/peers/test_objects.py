@@ -13,14 +13,14 @@ from tests.peers.agreement import holds
 from tradeoff import mechanisms as m
 
 
-def pure(epsilon: float) -> float:
+def pure(epsilon):
     """Return the total variation of f_{epsilon,0}."""
     return math.tanh(epsilon / 2)
 
 
 CUT = m.TruncatedSubsampledGaussian(1.0, 0.01, 16, 1000)
 
-OBJECTS: dict[str, tuple[to.TradeOff | m.Mechanism, float | None]] = {
+OBJECTS = {
     # dp_accounting: objects without an event.
     "from_two_probability_mass_functions": (to.from_masses([0.75, 0.25], [0.25, 0.75]), 0.5),
     "from_discrete_gaussian_mechanism, cut": (to.from_masses([0.3, 0.4, 0.3, 0], [0, 0.3, 0.4, 0.3]), 0.4),

@@ -23,7 +23,7 @@ PLAN = to.Plan({m.SubsampledGaussian(0.8, 0.001): 10**6}).guarantee()
     ],
 )
 def test_steps_are_unsafe_in_the_peer(bounds, reported, truth):
-    # The truth is that of contour_oracle.py in tests/golden, in 40 digits.
+    # The truth is that of a contour in 40 digits.
     assert holds(bounds, truth, 1e-14)
     assert bounds.width < 1e-9
     assert bounds.upper < reported - 1e-3

@@ -1,7 +1,5 @@
 """Printed numbers: rounded to the safe side, parameters with every digit."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError
-from tradeoff.report.compare import compare
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
@@ -127,29 +124,3 @@ def test_precision_error_width_is_reachable():
         given = float(re.search(r"reachable here: (\S+)", str(refused.value))[1])
         low, high = curve.bounds.epsilon(delta, tol=given)
         assert high - low <= given
-
-
-@pytest.mark.parametrize("curve", [to.PureDP(1e-170), to.Gaussian(1e-170), to.Gaussian(1e-170) ** 1000])
-def test_zcdp_of_tiny_losses_is_positive(curve):
-    result = compare(curve, ["zcdp"], delta=[1e-300], epsilon=[], alpha=[])
-    assert result["zcdp"].entries["epsilon"][0].value >= 1e-170
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (float("inf"), "inf"),
-        (float("-inf"), "-inf"),
-        (0.0, "0"),
-        (0.5, "0.5"),
-        (2**-20, "9.5367431640625e-07"),
-    ],
-)
-def test_rounded_upper_prints(value, text):
-    assert rounded(value, "upper", 17) == text
-
-
-def test_latex_rounds_answers_without_a_safe_side_to_given_digits():
-    table = to.sweep(lambda x: x / 3, {"x": [1.0]})
-    assert "0.3333333333333333 " in table.to_latex()
-    assert "0.333 " in table.to_latex(digits=3)

@@ -14,7 +14,7 @@ from tradeoff.errors import DomainError, MissingExtraError, SizeError
 from tradeoff.report.canvas import PaperFigure
 from tradeoff.report.plot import figure, paper
 from tradeoff.report.series import mu_name, name_items
-from tradeoff.report.styles import CHANCE, COLUMN, PAGE, fold
+from tradeoff.report.styles import CHANCE, COLUMN, PAGE
 
 EXACT = to.PureDP(0.5) ** 10
 CLT = to.limits.clt(EXACT)
@@ -30,14 +30,6 @@ def drawn(axes, i):
     """The line of the i-th curve."""
     line = [each for each in axes.get_lines() if each.get_color() != CHANCE["color"]][i]
     return line.get_xdata(), line.get_ydata()
-
-
-def test_plot_perfect_privacy_is_dotted_and_grey(ax):
-    to.plot(to.Gaussian(1), ax=ax)
-    line = ax.get_lines()[0]
-    assert line.get_color() == CHANCE["color"]
-    assert line.get_linestyle() == "--"
-    assert np.array_equal(line.get_ydata(), 1 - line.get_xdata())
 
 
 @pytest.mark.slow
@@ -99,11 +91,6 @@ def test_plot_several_curves_have_distinct_dashes(ax):
         r"$\mathrm{G}_{1}$",
         r"$\mathrm{Lap}_{1}$",
     ]
-
-
-def test_plot_labels_are_used_as_given(ax):
-    to.plot(to.Gaussian(0.5), ax=ax, labels=["half"])
-    assert [each.get_text() for each in ax.get_legend().get_texts()] == ["half"]
 
 
 def test_plot_loglog_shows_power_of_small_alpha(ax):
@@ -217,14 +204,6 @@ def test_plot_error_shows_the_width_of_the_exact_bounds(ax):
     assert [each.get_text() for each in ax.get_legend().get_texts()] == ["CLT (estimate)"]  # it is not seen
     to.plot(EXACT.tabulate(), CLT, ax=ax, kind="error")
     assert "between two curves: width of its bounds" in ax.get_legend_handles_labels()[1]
-
-
-def test_plot_roc_is_one_minus_beta(ax):
-    to.plot(to.Gaussian(1), ax=ax, kind="roc")
-    x, y = drawn(ax, 0)
-    assert y == pytest.approx(1 - to.Gaussian(1)(x), abs=1e-3)
-    assert np.all(y >= 1 - to.Gaussian(1).bounds(x).upper)
-    assert ax.get_ylabel() == "true positive rate 1 − β"
 
 
 def test_plot_style_and_user_settings_are_kept(ax):
@@ -454,12 +433,3 @@ def test_plot_lines_that_coincide_are_both_seen(ax):
     assert (wide.is_dashed(), thin.is_dashed()) == (False, True)
     assert thin.get_path_effects()
     assert thin.get_zorder() > wide.get_zorder()
-
-
-def test_fold_keeps_formulas_and_words():
-    label = r"one $G_{1} x$ of two"
-    assert fold(label, 100) == label
-    assert fold(label, 6).split("\n") == ["one", r"$G_{1} x$", "of two"]
-    assert fold("abcdefgh ij", 4) == "abcd\nefgh\nij"
-    assert fold(r"costs \$5 and more", 9).split("\n") == [r"costs \$5", "and more"]
-    assert fold("costs $5 and more", 9).split("\n") == ["costs $5", "and more"]

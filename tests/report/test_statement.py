@@ -1,11 +1,9 @@
 """The paragraph for a paper."""
 
-from __future__ import annotations
-
 import tradeoff as to
 
 
-def test_statement_numbers_are_on_the_safe_side() -> None:
+def test_statement_numbers_are_on_the_safe_side():
     plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 3, to.mechanisms.Laplace(scale=5): 1})
     text = to.statement(plan, delta=1e-6)
     f = plan.guarantee()
@@ -17,13 +15,13 @@ def test_statement_numbers_are_on_the_safe_side() -> None:
     assert "Poisson" not in text
 
 
-def test_statement_of_a_dominating_curve_has_no_lower_bound() -> None:
+def test_statement_of_a_dominating_curve_has_no_lower_bound():
     text = to.statement(to.mechanisms.ExponentialMechanism(epsilon=0.5), delta=1e-6)
     assert "at least" not in text
     assert "1 run of ExponentialMechanism" in text
 
 
-def test_statement_names_replaced_records() -> None:
+def test_statement_names_replaced_records():
     plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 10}, "replace-one")
     text = to.statement(plan, delta=1e-6)
     assert "differ in the value of one record" in text

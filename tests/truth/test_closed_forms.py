@@ -1,7 +1,5 @@
 """Closed forms, exact atoms and sampled Gaussians against balls: the truth is inside tight bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from tests.truth.built import built
 from tests.truth.claims import check
 from tests.truth.continuous import Gaussian, Laplace
 from tests.truth.operators import Product, ReversedPLD, Subsampled
-from tests.truth.spec import Spec
 
 ALPHAS = (1e-300, 1e-100, 1e-30, 1e-10, 1e-3, 0.1, 0.5, 0.9, 0.999, 1 - 1e-10)
 EPSILONS = (-20.0, -3.0, -0.5, -1e-3, 0.0, 1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 20.0, 40.0, 60.0)
@@ -20,7 +17,7 @@ SHARES = np.array([-1.5, -1.0, -0.7, -0.01, 0.0, 0.01, 0.1, 0.3, 0.37, 0.8, 0.99
 """Losses as shares of the largest."""
 
 Questions = dict[str, tuple[float, ...]]
-CASES: list[tuple[Spec, Questions]] = [
+CASES = [
     *(
         (Gaussian(mu), {"delta": EPSILONS, "beta": ALPHAS, "epsilon": DELTAS})
         for mu in (1e-3, 0.1, 1.0, 10.0)
@@ -59,7 +56,7 @@ CASES: list[tuple[Spec, Questions]] = [
 
 
 @pytest.mark.parametrize(("spec", "questions"), CASES, ids=[repr(spec) for spec, _ in CASES])
-def test_closed_form_is_tight_in_arrays_and_alone(spec: Spec, questions: Questions) -> None:
+def test_closed_form_is_tight_in_arrays_and_alone(spec, questions):
     curve, share = built(spec), 1e-6 if isinstance(spec, Subsampled | ReversedPLD) else 1e-9
     for question, points in questions.items():
         ask = curve.bounds if question == "beta" else getattr(curve.bounds, question)

@@ -1,7 +1,5 @@
 """A planted fault is detected, made small and printed as a failing test."""
 
-from __future__ import annotations
-
 import pytest
 
 import tradeoff as to
@@ -16,19 +14,19 @@ ANSWERS = "answers(spec, built(spec), 'beta', at) is None"
 
 
 @pytest.fixture
-def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
+def _halved(monkeypatch):
     right = to.Laplace.beta_bounds
     monkeypatch.setattr(to.Laplace, "beta_bounds", lambda *a: tuple(x / 2 for x in right(*a)))
 
 
 @pytest.mark.usefixtures("_halved")
-def test_a_fault_is_made_small() -> None:
+def test_a_fault_is_made_small():
     spec = Subsampled(ReversedPLD(Subsampled(Laplace(1.2345), 0.3127)), 0.7)
     assert shrunk(spec, 0.73123, ANSWERS) == (Laplace(1.0), 0.5)
 
 
 @pytest.mark.usefixtures("_halved")
-def test_a_finding_is_told_as_a_test_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finding_is_told_as_a_test_that_fails(capsys):
     Search(1).question(Laplace(1.2345), "1:0", to.Laplace(1.2345), Case.of("beta", 0.731))
     given = capsys.readouterr().out
     namespace = {**NAMES, "Laplace": Laplace}
@@ -37,7 +35,7 @@ def test_a_finding_is_told_as_a_test_that_fails(capsys: pytest.CaptureFixture[st
         namespace["test_found"]()
 
 
-def test_factors_counts_vertices_and_digits_go() -> None:
+def test_factors_counts_vertices_and_digits_go():
     one, two = Gaussian(0.777), Laplace(0.31)
     trials = list(smaller(Product(((one, 12), (two, 3)))))
     assert trials[:3] == [PureDP(1.0), one, two]
