@@ -92,7 +92,7 @@ def test_equation_of_closed_form_follows_the_name():
     assert equation(to.Gaussian(2)) == (
         r"G_{2}:\quad f(\alpha) = \Phi\left(\Phi^{-1}\left(1 - \alpha\right) - 2\right)"
     )
-    assert latex(to.approximate_dp(1, 0.01)) == "f_{1,0.01}"
+    assert latex(to.approximate_dp(1, 0.01)) == "f_{1, 0.01}"
     assert equation(to.Laplace(1) ** 2) == r"\mathrm{Lap}_{1}^{\otimes 2}"
 
 
