@@ -41,7 +41,7 @@ def read_integer(_: Any, tokens: Sequence[Token]) -> int:
     with suppress(ValueError):
         if (value := float(text)).is_integer() and abs(value) < 2**53:  # larger floats are rounded
             return int(value)
-    raise ValueError(f"must be an integer, got {text}.")
+    raise ValueError(text)
 
 
 Integer = Annotated[int, Parameter(converter=read_integer)]
