@@ -181,12 +181,7 @@ class Tensor(TradeOff):
 
            1 - \prod_i (1 - q_i)^{n_i}
         """
-        masses = [(f.mass_at_infinity, n) for f, n in self.factors.items() if f.mass_at_infinity.upper > 0]
-        if not masses:
-            return Bounds(0.0, 0.0)
-        if len(masses) == 1 and masses[0][1] == 1:
-            return masses[0][0]
-        return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in masses)), 0.0, 1.0)
+        return combine_masses((f.mass_at_infinity, n) for f, n in self.factors.items())
 
     @property
     def mass_at_minus_infinity(self) -> float:
@@ -311,6 +306,14 @@ class CurveFromPLD(TradeOff):
     @cached_property
     def _alone(self) -> Tensor:
         return Tensor({self: 1})
+
+
+def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
+    """Bound 1 - prod (1 - mass)^n; a single mass once is that mass."""
+    positive = [(mass, n) for mass, n in masses if mass.upper > 0]
+    if len(positive) == 1 and positive[0][1] == 1:
+        return positive[0][0]
+    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:

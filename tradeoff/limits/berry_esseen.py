@@ -16,10 +16,11 @@ from tradeoff import balls
 from tradeoff.balls import Balls, lower_float, normal_isf, normal_sf, to_ball, union, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
+from tradeoff.curves.product import combine_masses
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals import polygon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import clip, expm1, log, log1p, minimum, rational, sqrt, total, whole
+from tradeoff.intervals.functions import log, minimum, rational, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
@@ -400,10 +401,7 @@ def _added_mass(powers: Powers, side: int, *, reverse: bool) -> Bounds:
             law = laws[side]
             mass = bound_mass(law.mass_at_minus_infinity if reverse else law.mass_at_plus_infinity)
         masses.append((mass, n))
-    positive = [(mass, n) for mass, n in masses if mass.upper > 0]
-    if len(positive) == 1 and positive[0][1] == 1:
-        return positive[0][0]
-    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
+    return combine_masses(masses)
 
 
 def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:

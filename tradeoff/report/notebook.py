@@ -134,7 +134,9 @@ def _envelope(curve: Envelope) -> str:
 
 
 def _mixture(curve: Mixture) -> str:
-    parts = (rf"{_number(w)}\colon {latex(f)}" for f, w in zip(curve.operands, curve.weights, strict=True))
+    parts = (
+        rf"{_number(float(w))}\colon {latex(f)}" for f, w in zip(curve.operands, curve.shares, strict=True)
+    )
     return rf"\operatorname{{mixture}}{_inside(*parts)}"
 
 
