@@ -118,11 +118,6 @@ class IntervalBase(AffineBase):
     scale = 1.0
     bend = 0.0
 
-    @property
-    def start(self) -> float:
-        """The least loss."""
-        return 0.0 if self.half else -self.epsilon
-
     def positive_part(self) -> AffineBase:
         return replace(self, half=True)
 
@@ -136,11 +131,11 @@ class IntervalBase(AffineBase):
         return np.full(len(x), 0.5)
 
     def grid(self, component: Component, c: float, size: int) -> Array:
-        return np.linspace(self.start, self.epsilon, size)
+        return np.linspace(0.0 if self.half else -self.epsilon, self.epsilon, size)
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         epsilon = self.epsilon
-        loss, weights = panel_rule(component, c, y, (self.start, epsilon), 0.5)
+        loss, weights = panel_rule(component, c, y, (0.0 if self.half else -epsilon, epsilon), 0.5)
         # Two products and two sums, and epsilon itself.
         logs = component.logs(loss, np.full(len(loss), 6 * UNIT * epsilon))
         log_p = weights + self.log_density(loss) + logs.p
