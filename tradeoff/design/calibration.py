@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfinv, logit, ndtri
 
+from tradeoff.audits.refutation import claimed
 from tradeoff.audits.risks import risks
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
@@ -137,7 +138,8 @@ def calibrate(
 
     def bound_answer(x: float) -> Bounds[float]:
         """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
-        curve = _guarantee(build, int(x) if integer else x)
+        built = called("build", by_number(build), int(x) if integer else x)
+        curve = claimed(built).symmetrise(assume="either-order")
         result = goal.answer(curve, None)
         if goal.takes_width and goal.is_met(result) is None:
             try:
@@ -154,30 +156,15 @@ def calibrate(
 
 
 def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
-    flat = isinstance(between, Sequence) or (isinstance(between, np.ndarray) and between.ndim == 1)
-    if not flat or len(between) != 2:
-        raise DomainError(f"between must be a pair of numbers (low, high), got {shown(between)}")
+    if not isinstance(between, Sequence | np.ndarray) or np.shape(between) != (2,):
+        raise domain("between", between, "a pair of numbers (low, high)")
     if integer:
         low, high = (float(count("between", end, 0, MOST)) for end in between)
     else:
         low, high = (number("between", end, 0, math.inf, open_low=True, open_high=True) for end in between)
     if not low < high:
-        raise DomainError(f"between must be (low, high) with low < high, got {shown(between)}")
+        raise domain("between", between, "(low, high) with low < high")
     return low, high
-
-
-def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
-    """Return the guarantee that ``build`` makes of a number, valid for both orders of a pair."""
-    built = called("build", by_number(build), x)
-    if isinstance(built, type):
-        raise KindError(f"build must return an instance, got the class {built.__name__} at {x!r}")
-    for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals
-        result = getattr(built, name, None)
-        built = result if isinstance(result, TradeOff) else result() if callable(result) else built
-    try:
-        return operand(built).symmetrise(assume="either-order")
-    except KindError as error:
-        raise KindError(f"{error}; build({x!r}) must return a curve, a mechanism or a plan") from error
 
 
 class Point(NamedTuple):
