@@ -200,8 +200,8 @@ class Telling(PrivacyLossDistribution):
     turns: int
 
     @property
-    def support(self):
-        low, high = self.base.support
+    def enclosure(self):
+        low, high = self.base.enclosure
         return low - self.position, high + self.position
 
     @property
@@ -225,14 +225,11 @@ class Telling(PrivacyLossDistribution):
 
     @property
     def atoms(self):
-        loss, log_p, slack = self.base.atoms
+        loss, log_p, slack, error = self.base.atoms
         # The truth is at most 1 + slack times the stated mass.
         given = log_p - np.log1p(self._off(self.slack, len(loss)))
-        return Atoms(loss - self._off(self.position, len(loss)), given, slack + self.slack)
-
-    @property
-    def loss_error(self):
-        return self.base.loss_error + self.position
+        at = loss - self._off(self.position, len(loss))
+        return Atoms(at, given, slack + self.slack, error + self.position)
 
     def _cells(self, edges):
         excess, deficit, slack = self.base.cells(edges)

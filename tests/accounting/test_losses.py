@@ -90,12 +90,12 @@ def test_losses_are_known_to_their_error_and_suprema_are_above(name):
     law, base = chains()[name]
     with mpmath.workdps(DIGITS):
         truth = true_losses(law, base)
-        for result, error, loss in zip(law.atoms.loss, law.loss_error, truth, strict=True):
+        for result, error, loss in zip(law.atoms.loss, law.atoms.error, truth, strict=True):
             assert abs(mpmath.mpf(result) - loss) <= error
         low, high = law.enclosure
         assert low <= truth[0]
         assert high >= truth[-1]
-    assert high - low <= (law.range[1] - law.range[0]) * (1 + 1e-10)
+    assert high - low <= (law.support[1] - law.support[0]) * (1 + 1e-10)
 
 
 CURVES = {
@@ -114,7 +114,7 @@ def test_sup_loss_of_curve_agrees_with_law(name):
     """Every use of one may trust the other: the curve's is an upper bound, and no looser than a few units."""
     curve = CURVES[name]
     below, _ = curve.laws()
-    truth = below.range[1]
+    truth = below.support[1]
     assert curve.sup_loss >= truth - (below.enclosure[1] - truth)
     assert curve.sup_loss <= truth + 256 * UNIT * (1 + abs(truth))
 

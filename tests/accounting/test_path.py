@@ -230,7 +230,7 @@ def test_left_out_bounds_mass_beyond_ends(flipped):
     h, spare, c = 0.25, 3.0, 3.0
     first, last = (-12, 80) if flipped else (-60, 25)
     x = h * np.arange(first, last + 1.0)
-    tails, _ = Trapezoid(h, first, last, spare, 42.0, 1.0).left_out(-x * x / 2, x - 0.5, c)
+    tails, _ = Trapezoid(h, first, last, spare, 42.0).left_out(-x * x / 2, x - 0.5, c)
     near = False
     for power in (c - MARGIN, c, c + MARGIN, 0.0):
         terms = {k: mp.exp(-((h * k) ** 2) / 2 + mp.mpf(power) * (h * k - 0.5)) for k in range(-200, 200)}

@@ -115,7 +115,7 @@ class UniformLaw(PrivacyLossDistribution):
             return float(1 - (mp.exp(top) - mp.exp(-1)) / (top + 1))
 
     @property
-    def support(self):
+    def span(self):
         return -1.0, self.top
 
     def sketch(self):

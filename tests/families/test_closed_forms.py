@@ -135,7 +135,7 @@ def test_laplace_group_of_group_equals_group():
     assert hash(f) == hash(g)
     assert f >= g
     assert g >= f
-    assert F(f.sup_loss_lower) < truth < F(f.sup_loss)
+    assert F(f.loss_bounds.lower) < truth < F(f.sup_loss)
     for curve in (f, g):
         check(curve.bounds.epsilon(0.0), ball(truth))
         for alpha in (1e-12, 5e-4, 0.01, 0.7):

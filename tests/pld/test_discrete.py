@@ -50,7 +50,7 @@ def test_product_on_lattice_holds_masses(shifts):
         for k in range(-12, 13):
             loss = (2 * k - square) / (2 * mp.mpf(sigma) ** 2)
             at = int(np.argmin(np.abs(law.loss - float(loss))))
-            assert abs(law.loss[at] - loss) <= law.loss_error[at]
+            assert abs(law.loss[at] - loss) <= law.atoms.error[at]
             assert abs(mp.exp(mp.mpf(law.log_p[at])) / truth[k] - 1) <= law.atoms.slack[at]
 
 
@@ -98,7 +98,7 @@ def test_law_of_greatest_profile_encloses_greatest_of_products(sigma, each):
             low, high = (
                 mp.fsum(
                     w * (1 + side * slack) * (mp.exp(loss + side * off) - mp.exp(eps))
-                    for w, slack, loss, off in zip(p, law.atoms.slack, law.loss, law.loss_error, strict=True)
+                    for w, slack, loss, off in zip(p, law.atoms.slack, law.loss, law.atoms.error, strict=True)
                     if loss + side * off > eps
                 )
                 for side in (-1, 1)

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, MissingExtraError, SizeError
-from tradeoff.report.plot import canvas, figure, heatmap, paper
+from tradeoff.report.canvas import PaperFigure
+from tradeoff.report.plot import figure, heatmap, paper
 from tradeoff.report.series import mu_name, name_items
 from tradeoff.report.styles import CHANCE, COLUMN, PAGE
 
@@ -230,7 +231,7 @@ def test_plot_style_and_user_settings_are_kept(ax):
 def test_plot_default_names_fit(kind):
     plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=n): 2 for n in (2, 3, 4)})
     many = to.PureDP(0.1) ** 3 @ to.PureDP(0.2) ** 2 @ to.PureDP(0.3) @ to.TotalVariation(0.01)
-    made = canvas()()
+    made = PaperFigure()
     to.plot(
         EXACT,
         CLT,

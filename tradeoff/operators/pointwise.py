@@ -190,7 +190,7 @@ class HullOfMinimum(_Pooled):
         low, high, answers = np.full(len(at), -np.inf), np.full(len(at), -np.inf), []
         for k, f in enumerate(self.operands):
             seen = np.flatnonzero(may_exceed(f, high)) if k else np.arange(len(at))
-            below, above = answer(f, at[seen], None, refuse=False)
+            below, above = answer(f, at[seen], None)
             low[seen], high[seen] = np.maximum(low[seen], below), np.maximum(high[seen], above)
             answers.append((f, seen, above))
         if tol is None:
@@ -199,7 +199,7 @@ class HullOfMinimum(_Pooled):
             width = measure(question, at[seen], low[seen], high[seen])
             wide = np.flatnonzero((above > low[seen]) & ~(width <= tol))
             if len(wide):
-                below, above[wide] = answer(f, at[seen[wide]], tol, refuse=False)
+                below, above[wide] = answer(f, at[seen[wide]], tol)
                 low[seen[wide]] = np.maximum(low[seen[wide]], below)
         high[:] = -np.inf
         for _, seen, above in answers:

@@ -349,9 +349,11 @@ def log_sum(weights: Array) -> Array:
     return np.asarray(peak + np.log(np.sum(np.exp(weights - peak), axis=-1, keepdims=True)))
 
 
-def scaled(power: float, ends: tuple[float, float]) -> tuple[float, float]:
-    """Return the range of power times the numbers between two ends."""
-    each = power * ends[0], power * ends[1]
+def extremes(
+    q: tuple[float, float], p: tuple[float, float], *weights: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the range of u q + v p over numbers between these ends, for all the weights (u, v)."""
+    each = [u * s + v * t for u, v in weights for s in q for t in p]
     return min(each), max(each)
 
 
@@ -359,14 +361,7 @@ def tilted(
     q: tuple[float, float], p: tuple[float, float], powers: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the range of (1 - c) p + c q over slopes between these ends, for all the powers c and for 0."""
-    ends = [(scaled(c, q), scaled(1 - c, p)) for c in (0.0, *powers)]
-    return min(by_q[0] + by_p[0] for by_q, by_p in ends), max(by_q[1] + by_p[1] for by_q, by_p in ends)
-
-
-def slopes(component: Component, powers: tuple[float, float]) -> tuple[float, float]:
-    """Return bounds on d log(tilted density over phi)/dl, for all the powers, and for both of the base."""
-    low, high = tilted(component.b.slopes, component.d.slopes, powers)
-    return min(low, 0.0), max(high, 1.0)
+    return extremes(q, p, *((c, 1 - c) for c in (0.0, *powers)))
 
 
 def panel_rule(

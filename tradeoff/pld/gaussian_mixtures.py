@@ -23,7 +23,7 @@ from tradeoff.pld.components import (
     Component,
     QuadratureNodes,
     Tail,
-    scaled,
+    extremes,
     tilted,
 )
 from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
@@ -101,9 +101,9 @@ class MixtureBase(Base):
         # Each of three sums errs by its size; log(h k) by 8 of itself, and by those of k.
         slack = logs.p_error + known.p_error
         slack += UNIT * (16 + 12 * abs(width) + 4 * np.abs(logs.p) + 4 * np.abs(log_p) + component.units)
-        rule = Trapezoid(h, first, last, spare, digits, len(x))
+        rule = Trapezoid(h, first, last, spare, digits)
         tails, kept = rule.left_out(log_p, logs.loss, c)
-        lost = 3 * math.exp(-digits) + tails + rule.reach * math.exp(-digits - 20)
+        lost = 3 * math.exp(-digits) + tails + rule.size * math.exp(-digits - 20)
         return QuadratureNodes(logs.loss, log_p, slack, logs.error, lost).only(kept)
 
     def _means(self, part: float, rest: float) -> tuple[float, float]:
@@ -209,8 +209,8 @@ class MixtureTransform(QuadratureTransform):
         below -9 and falls as -x: the mass there is below w/9.
         """
         s, (p, q) = self.pair.spread, self._ends
-        by_p, by_q = scaled(1 - self.c, p), scaled(self.c, q)
-        low, high = by_p[0] + by_q[0] - _TUNING.tail_reach, by_p[1] + by_q[1] + _TUNING.tail_reach
+        low, high = extremes(q, p, (self.c, 1 - self.c))
+        low, high = low - _TUNING.tail_reach, high + _TUNING.tail_reach
         x = np.linspace(low, high, min(int((high - low) * _TUNING.fine * (1 + s)), _TUNING.finest) + 1)
         width = float(x[1] - x[0]) * (1 + SURE)
         known, slope = self.pair.logs(x), self.pair.slopes(x)[0]
@@ -235,7 +235,7 @@ class Piece(PrivacyLossDistribution):
         self.ends, self.end_errors = known.loss.tolist(), known.error
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         low, high = self.ends
         return low, high
 
@@ -346,12 +346,12 @@ class MixtureLaw(PrivacyLossDistribution):
         return Piece(self.pair.mirrored(), (-stop, -start))
 
     @cached_property
-    def support(self) -> tuple[float, float]:
-        lows, highs = zip(*(piece.support for piece in self.pieces), strict=True)
+    def span(self) -> tuple[float, float]:
+        lows, highs = zip(*(piece.span for piece in self.pieces), strict=True)
         return min(lows), max(highs)
 
     @property
-    def range(self) -> tuple[float, float]:
+    def enclosure(self) -> tuple[float, float]:
         return self.pair.limits
 
     def sketch(self) -> PlanningPoints:
