@@ -742,6 +742,9 @@ to.PureDP(0).sensitivities(epsilon=0.1) => ^epsilon must allow …, got 0
 to.Laplace(0).sensitivities(delta=0.1) => ^epsilon must allow …, got 0
 to.TotalVariation(0).sensitivities(epsilon=0.1) => ^delta must allow …, got 0
 to.audits.Empirical(np.array([np.nan]), np.zeros(3), 0.95) => must be a number, got nan
+G(1).bayes_risk(-0.1) => prior
+G(1).bayes_risk(math.nan) => prior
+G(1).bayes_risk("1") => prior
 """
 
 

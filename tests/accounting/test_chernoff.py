@@ -1,10 +1,12 @@
-"""Chernoff's bound against closed forms, and products whose lines find nothing."""
+"""Chernoff's bound against closed forms, empty lines, and sums over nodes in balls."""
 
 import math
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import acb, arb
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,8 +14,9 @@ import tradeoff as to
 from tests.accounting.laws import atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.accounting.contour.engine import ContourCache
-from tradeoff.accounting.contour.line import chernoff_epsilon
+from tradeoff.accounting.contour.engine import ContourCache, ContourEngine
+from tradeoff.accounting.contour.line import _LEAST, _MOST, Chernoff, ContourLine, chernoff_epsilon
+from tradeoff.accounting.contour.place import LEFT
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import binomial_law
 from tradeoff.pld.gaussian import GaussianLaw
@@ -122,3 +125,134 @@ def test_epsilon_with_atom_below_supremum_is_narrow():
     result = f.bounds.epsilon(1e-6)
     assert result.width < 1e-6
     assert 3 < result.lower < 3.05
+
+
+STEP, MEAN, TAU = 0.037, 5.3, 0.02
+AT = np.array([0.3, -7.25, 41.0])
+
+
+def drawn(size, c):
+    """Return a line of any values at all: bounds on the rounding of a sum rest on no shape."""
+    rng = np.random.default_rng(size)
+    log = rng.uniform(-30, 0, size) + 1j * rng.uniform(-9, 9, size)
+    log[0], log.real[-7::-97] = 0, -np.inf
+    sides = Chernoff(c / 2, 0.0), Chernoff(2 * c, 0.0)
+    return ContourLine(c, 0.0, 0.0, MEAN, 0.0, STEP, log, np.zeros(size), 0.0, *sides, TAU, 1.0)
+
+
+def summed(line, kernel, x):
+    """Return the sum, term by term, of the floats that the line holds."""
+    total = arb(0)
+    for k, log in enumerate(line.log.tolist()):
+        if log.real > -math.inf:
+            y = arb(line.step) * k
+            turn = acb(0, (arb(line.mean) - x) * y)
+            total += (kernel(acb(line.c, y)) * (acb(log) + turn).exp()).real / (1 if k else 2)
+    return total * line.step / arb.pi()
+
+
+def added(powers, factor, z):
+    """Return what a Gaussian adds to the transform, by its polynomial."""
+    s = (TAU * (z - 0.5)) ** 2
+    return (
+        factor * arb(TAU) ** 2 * sum(a * b for a, b in zip(powers, (1, 1 + s, 3 + 6 * s + s**2), strict=True))
+    )
+
+
+@pytest.mark.parametrize("c", [1.5, 0.4])
+@pytest.mark.parametrize("size", [192, 193, 2112, 9000], ids=["plain", "rows", "full rows", "pieces"])
+def test_sum_of_line_errs_within_bounds(size, c):
+    line = drawn(size, c)
+    sign, sides = (1 if c > 1 else -1), [(_MOST, (arb(TAU) ** 2 / 8).exp()), (_LEAST, arb(1))]
+    sums, charged = line._at(AT)
+    assert (len(line._sums.values) == 2) == (size == 192)
+    for (powers, factor), result, most in zip(sides[::sign], sums, charged, strict=True):
+        for x, value, error in zip(AT.tolist(), result.tolist(), most.tolist(), strict=True):
+
+            def kernel(z, powers=powers, factor=factor):
+                return sign * (1 / (z * (z - 1)) - added(powers, factor, z))
+
+            assert abs(summed(line, kernel, x) - value) <= error
+            assert error <= 1e-9 * float(np.sum(np.abs(line._sums.values)))
+
+
+def test_polynomials_bound_time_value_of_gaussian():
+    """1 - u M(u), between neighbours: M falls, u M(u) rises, and so does every single power."""
+    most, least = ([arb(a) for a in powers] for powers in (_MOST, _LEAST))
+    step, end = arb(1) / 1024, 4096
+    mills = [
+        (u * u / 2).exp() * (u / arb(2).sqrt()).erfc() * (arb.pi() / 2).sqrt()
+        for u in (step * k for k in range(end + 1))
+    ]
+    for k in range(end):
+        u, v = step * k, step * (k + 1)
+        # u M(u) >= u^2/2 - b u^4 and u M(u) <= 1/2 + p u^2, over u on the left.
+        assert mills[k + 1] >= (-most[1] * v - most[2] * u**3)
+        assert v * mills[k + 1] <= 1 - least[0] - least[1] * u**2
+    assert most[1] + most[2] * (step * end) ** 2 >= 0
+    assert least[0] + least[1] * (step * end) ** 2 <= 0
+    area = [float(a - b) for a, b in zip(most, least, strict=True)]
+    assert 0.8 * LEFT <= area[0] + area[1] + 3 * area[2] <= LEFT
+
+
+@pytest.mark.parametrize("last", [1.0, 4.0, 6.0])
+@pytest.mark.parametrize("share", [1.0, 0.5, 1e-3])
+def test_beyond_last_node_bounds_integral(share, last):
+    """The product is as large as the bound on it allows: its integrals are known."""
+    cut = share * math.exp(-(last**2) / 2)
+    line = drawn(64, 1.5)
+    line = replace(line, tail_bound=cut, step=last / TAU / 63)
+    for result, (powers, factor) in zip(line._truncation.tolist(), line._taken, strict=True):
+        with mp.workdps(20):
+
+            def kernel(v, powers=powers, factor=factor):
+                s = v * v + TAU**2
+                a, b, c = map(abs, powers)
+                return 1 / v**2 + factor * (a + b * (1 + s) + c * (3 + 6 * s + s * s))
+
+            true = share * TAU / mp.pi * mp.quad(lambda v: kernel(v) * mp.exp(-v * v / 2), [last, 8, 20])
+        assert true <= result <= 1.5 * true if last > 1 else true <= result
+
+
+def test_smoothed_line_has_few_nodes():
+    """Atoms never let the product decay; nodes end where the rest is small next to what smoothing moves."""
+    engine = ContourEngine([LaplaceLaw(0.1)], [100], symmetric=True)
+    low, high = engine.answer("delta", np.array([0.1]), 1e-8)
+    assert high[0] - low[0] <= 1e-8 * high[0]
+    lines = engine.forward
+    aim = float(lines.snap_to_grid("delta", np.array([0.1]))[0])
+    drawn = lines.enclose("delta", aim, engine.initial_effort("delta", 1e-8))
+    assert drawn is not None
+    assert len(drawn.line.log) <= 150_000
+
+
+@pytest.mark.parametrize("x", [1.0, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("seed", range(5))
+def test_alias_of_large_exponents_is_not_rounded_down(x, seed):
+    draw = np.random.default_rng(seed)
+    side = Chernoff(1.5 + draw.uniform(0.01, 0.5), 0.0)
+    side = side._replace(log_m=(side.c - 1.5) * x + draw.uniform(-9, 9))
+    line = replace(drawn(64, 1.5), right=side, step=draw.uniform(0.01, 0.5))
+    c = arb(side.c)
+    fall = (-(c - line.c) * 2 * arb.pi() / line.step).exp()
+    kappa = ((c - 1) / c) ** (c - 1) / c
+    alias = kappa * (side.log_m - (c - line.c) * x).exp() * fall / (1 - fall)
+    assert alias <= line._alias(side, np.array([x]))[0]
+
+
+@pytest.mark.parametrize("c", [1.5, 0.4])
+@pytest.mark.parametrize(("step", "size"), [(0.05, 20), (1.5, 20), (2.5, 4), (0.05, 400)])
+@pytest.mark.parametrize("x", [-1.0, 0.5, 2.0])
+def test_psi_of_coarse_line_holds_truth(c, step, size, x):
+    """Of mu = 1, whose K(z) = (z^2 - z)/2."""
+    y = step * np.arange(size)
+    sides = (Chernoff(at, max((at * at - at) / 2, 0.0)) for at in ((1.0, 3.0) if c > 1 else (0.0, 1.0)))
+    line = ContourLine(
+        *(c, (c * c - c) / 2, 1e-15, c - 0.5, 1e-15, step, -(y * y) / 2 + 0j, 1e-15 * np.ones(size)),
+        *(math.exp(-(y[-1] ** 2) / 2), *sides, 0.0, 1.0),
+    )
+    (low,), (high,) = line.psi(np.array([x]))
+    delta = mp.ncdf(0.5 - x) - mp.exp(x) * mp.ncdf(-0.5 - x)
+    psi = delta if c > 1 else 1 - delta
+    assert low <= psi <= high
+    assert (high - low <= 1e-12) == (size == 400)

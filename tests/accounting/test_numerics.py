@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from scipy import fft
 
 from tests.strategies import log_uniform
-from tradeoff.accounting.lattice.convolve import fft_error
+from tradeoff.accounting.lattice.convolve import discounted, fft_error
 from tradeoff.intervals.roots import find_root
 from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddle, spread
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.special import integrate, log_pmf
 from tradeoff.pld.transformed import SubsampledPLD
+from tradeoff.pld.units import UNIT
 
 
 @given(
@@ -151,3 +152,22 @@ def test_cells_of_gaussian_hold_truth_within_slack(mu):
 def _between(a, b):
     """Return the mass of a normal law, from the tail in which it does not cancel."""
     return mp.ncdf(-a) - mp.ncdf(-b) if a > 0 else mp.ncdf(b) - mp.ncdf(a)
+
+
+masses = st.one_of(st.just(0.0), log_uniform(1e-200, 1.0))
+
+
+@given(st.lists(masses, max_size=300), st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1)))
+def test_discounted_holds_truth(x, a):
+    y = mp.mpf(0)
+    for term, got in zip(x, discounted(np.array(x), a), strict=True):
+        y = mp.mpf(term) + mp.mpf(a) * y
+        assert abs(got - y) <= 200 * UNIT * y + mp.mpf("1e-300")
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 4096, 4097, pytest.param(300_000, marks=pytest.mark.slow)])
+def test_discounted_constant_is_geometric_series(size):
+    result = discounted(np.ones(size), 1 - 2.0**-12)
+    assert result == pytest.approx(
+        -np.expm1(np.arange(1.0, size + 1) * np.log1p(-(2.0**-12))) * 2**12, rel=1e-13
+    )

@@ -1,5 +1,4 @@
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ from examples.accuracy_first import ERROR, GUMBEL, rounds
 from examples.relative_error import (
     DOCTOR_VISITS,
     METHODS,
-    TABLES,
     Outcome,
     experiment_figure,
     mu_within,
@@ -19,7 +17,6 @@ from examples.relative_error import (
     zipf,
 )
 from tradeoff import Gaussian
-from tradeoff.errors import DomainError
 
 BROWNIAN = "Brownian, GDP filter"
 
@@ -94,24 +91,6 @@ def test_the_report_holds_every_method():
     assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"epsilon": 0},
-        {"delta": 0},
-        {"error": 1},
-        {"runs": 0},
-        {"runs": 1.5},
-        {"seed": -1},
-        {"epsilon": math.inf},
-        *({"counts": counts} for counts in ([], [0], [-1.0], [math.nan], [math.inf], [[1, 2]], 3)),
-    ],
-)
-def test_settings_are_checked(wrong):
-    with pytest.raises(DomainError):
-        relative_error(**{"counts": [10]} | wrong)
-
-
 class Recorded(list):
     """A filter that grants everything and keeps the requests."""
 
@@ -149,17 +128,3 @@ def test_the_sketch_stays_within_its_budget():
     after = [b for (a, _), (b, _) in itertools.pairwise(result) if a == "accurate"]
     assert after
     assert set(after) <= {"choice", "refused"}
-
-
-def test_tables_are_in_a_public_order():
-    for table in TABLES.values():
-        assert np.all(np.diff(table) <= 0)
-    assert (len(DOCTOR_VISITS), DOCTOR_VISITS[0], DOCTOR_VISITS[-1]) == (78, 20_190, 1)
-
-
-def test_doctor_visits_equal_statsmodels():
-    datasets = pytest.importorskip(
-        "statsmodels.datasets", reason="the source of the table is compared where it is installed"
-    )
-    visits = np.asarray(datasets.randhie.load_pandas().endog)
-    assert [int(np.sum(visits >= k)) for k in range(78)] == DOCTOR_VISITS.tolist()

@@ -1,7 +1,8 @@
-"""Functions of bounds, on ends that differ, on fractions of any size and on infinities."""
+"""Functions of bounds, on ends that differ, on fractions and on infinities; roots and polygons."""
 
 import itertools
 import math
+import random
 from fractions import Fraction
 from math import inf
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.truth.balls import ball
 from tradeoff import balls
-from tradeoff.intervals import functions
+from tradeoff.intervals import functions, polygon, roots
 from tradeoff.intervals.bounds import Bounds
 
 MOST = float(np.finfo(float).max)
@@ -111,3 +112,90 @@ def test_functions_at_fixed_points_are_exact(function):
     assert functions.sqrt(0.0) == Bounds(0.0, 0.0)
     assert functions.sqrt(2.0).lower < functions.sqrt(2.0).upper
     assert functions.expm1(0.0) == functions.log1p(0.0) == Bounds(0.0, 0.0)
+
+
+class TestRoots:
+    def test_bracket_root_returns_neighbours(self):
+        level = np.array([0.3, 1e-9, -2.0, 1e5, 1e30])
+        above, at_most = roots.bracket_root(lambda x: -(x**3), level)
+        assert (-(above[:4] ** 3) > level[:4]).all()
+        assert (-(at_most**3) <= level).all()
+        assert (np.nextafter(above[:4], np.inf) == at_most[:4]).all()
+
+    def test_bracket_root_without_crossing_returns_infinities(self):
+        above, at_most = roots.bracket_root(np.zeros_like, np.array([1.0, -1.0]), farthest=1e3)
+        assert (above[0], at_most[1]) == (-np.inf, np.inf)
+
+    def test_bracket_root_beyond_farthest(self):
+        above, at_most = roots.bracket_root(lambda x: -np.sign(x - 5e3), np.array([0.5, -2.0]), farthest=1e3)
+        assert 1e3 < above[0] < 5e3
+        assert (at_most[0], above[1]) == (np.inf, above[0])
+
+    def test_bracket_sides_of_band(self):
+        sides = lambda t: (1 - t - 0.1, 1 - t + 0.1)  # noqa: E731 - a band
+        low, high = roots.bracket_sides(sides, np.array([0.5]))
+        assert (low[0], high[0]) == pytest.approx((0.4, 0.6))
+        low, high = roots.bound_inverse(sides, np.array([0.5, 1.2]))
+        assert (low.tolist(), high.tolist()) == (pytest.approx([0.4, 0.0]), pytest.approx([0.6, 0.0]))
+
+    def test_largest_and_find_root(self):
+        assert roots.largest(lambda x: x <= 0.7, 0.0, 1.0) == pytest.approx(0.7)
+        assert roots.find_root(lambda x: x**3 - 2, 0.0, 5.0) == pytest.approx(2 ** (1 / 3), abs=1e-9)
+        assert (roots.find_root(lambda x: x - 9, 0.0, 5.0), roots.find_root(lambda x: x + 9, 0.0, 5.0)) == (
+            5.0,
+            0.0,
+        )
+        assert roots.find_root(lambda x: math.nan if x > 1 else x - 0.5, 0.0, 5.0) == pytest.approx(
+            0.5, abs=1e-9
+        )
+
+
+class TestPolygons:
+    def test_lower_hull_keeps_vertices(self):
+        x, y = (
+            np.array([*map(Fraction, side)], dtype=object)
+            for side in ((0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 1, 0))
+        )
+        assert [list(side) for side in polygon.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
+
+    @pytest.mark.parametrize("up", [False, True])
+    def test_corners_round_to_one_side(self, up):
+        lines = [(3, 1, 1), (1, 3, 1), (4, 4, 1), (3, 1, 0)]
+        exact = [(0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0)]
+        result = polygon.corners(lines, up=up)
+        assert [(Fraction(a, polygon.ONE), Fraction(b, polygon.ONE)) for a, b in result] == exact
+        third = polygon.round_points([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
+        assert (third > polygon.ONE // 3) == up
+        assert abs(third - polygon.ONE // 3) <= polygon.ONE >> 53
+
+    @pytest.mark.parametrize(
+        ("n", "d"), [(1, 3), (1, 10**20), (10**20 - 1, 10**20), (2, 3), (1, 2), (1, 10**330)]
+    )
+    def test_coordinates_contain_truth(self, n, d):
+        low, high = (
+            Fraction(polygon.round_points([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
+            for up in (False, True)
+        )
+        assert low <= Fraction(n * polygon.ONE // d, polygon.ONE) <= high
+        near = min(Fraction(n, d), 1 - Fraction(n, d))
+        assert high - low <= (
+            Fraction(1, 2**53) if near > Fraction(1, 1024) else near / 2**52 + Fraction(1, polygon.ONE)
+        )
+        assert all(Fraction(float(x)) == x or Fraction(float(1 - x)) == 1 - x for x in (low, high))
+
+    def test_envelope_is_greatest_line(self):
+        draw = random.Random(5)
+        for _ in range(200):
+            # Few numbers, so that many lines are parallel or meet in one point.
+            lines = [(draw.randint(0, 3), draw.randint(1, 3), draw.randint(0, 6)) for _ in range(6)]
+            walls = [(draw.randint(1, 3), 0, draw.randint(0, 4)) for _ in range(2)]
+            at = [(Fraction(x, d), Fraction(y, d)) for x, y, d in polygon.envelope([*lines, *walls])]
+
+            def height(x, lines=lines):
+                return max(Fraction(0), *((c - a * x) / b for a, b, c in lines))
+
+            assert at[0][0] == max(Fraction(0), *(Fraction(c, a) for a, _, c in walls))
+            assert at == sorted(at)
+            for (x, y), (u, v) in itertools.pairwise([*at, at[-1]]):
+                assert (height(x), height((x + u) / 2)) == (y, (y + v) / 2)
+            assert height(at[-1][0] + 1) == height(at[-1][0])

@@ -12,7 +12,7 @@ import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, MissingExtraError, SizeError
 from tradeoff.report.canvas import PaperFigure
-from tradeoff.report.plot import figure, paper
+from tradeoff.report.plot import figure, heatmap, paper
 from tradeoff.report.series import mu_name, name_items
 from tradeoff.report.styles import CHANCE, COLUMN, PAGE
 
@@ -433,3 +433,44 @@ def test_plot_lines_that_coincide_are_both_seen(ax):
     assert (wide.is_dashed(), thin.is_dashed()) == (False, True)
     assert thin.get_path_effects()
     assert thin.get_zorder() > wide.get_zorder()
+
+
+MU, DELTA = [0.5, 1.0, 1.5, 2.0], [1e-9, 1e-6, 1e-3]
+TABLE = to.sweep(lambda mu, delta: to.Gaussian(mu).bounds.epsilon(delta), {"mu": MU, "delta": DELTA})
+
+
+def test_heatmap_cells_are_answers_and_lines_have_labels(ax):
+    assert to.plot(TABLE, ax=ax, cmap="Greys") is ax
+    cells = ax.collections[0]
+    expected = [[to.Gaussian(mu).epsilon(delta) for mu in MU] for delta in DELTA]
+    assert np.array_equal(cells.get_array().reshape(3, 4), expected)
+    assert cells.get_cmap().name == "Greys"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mu", "delta")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+    assert ax.figure.axes[1].get_ylabel() == "upper bound"
+    assert len(ax.texts) >= 3
+    check_layout(ax.figure)
+
+
+def test_heatmap_takes_column_levels_and_label(ax):
+    heatmap(TABLE, "lower", levels=[2, 6], label="at least", ax=ax)
+    assert {each.get_text() for each in ax.texts} == {"2", "6"}
+    assert ax.figure.axes[1].get_ylabel() == "at least"
+
+
+@pytest.mark.slow
+def test_heatmap_log_axis_of_few_decades_has_readable_ticks(ax):
+    grid = {"noise": list(np.geomspace(0.6, 4, 5)), "delta": [1e-9, 1e-6, 1e-3]}
+    heatmap(to.sweep(lambda noise, delta: noise * delta, grid), levels=[1e-7, 1e-4], ax=ax)
+    ax.figure.canvas.draw()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    shown = [each.get_text() for which in ("major", "minor") for each in ax.get_xticklabels(which=which)]
+    assert {"1", "2"} <= set(shown) <= {"", "0.1", "0.2", "0.5", "1", "2", "5", "10"}
+    assert "1e-06" not in {each.get_text() for each in ax.get_yticklabels()}
+    check_layout(ax.figure)
+
+
+def test_heatmap_masks_infinite_values(ax):
+    table = to.sweep(lambda x, y: np.inf if x == y == 1 else x + y, {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0]})
+    heatmap(table, ax=ax)
+    assert ax.collections[0].get_array().mask.sum() == 1

@@ -1,6 +1,10 @@
-"""A planted fault is detected, made small and printed as a failing test."""
+"""A planted fault is detected, made small and printed as a failing test; what is trusted keeps its charge."""
 
+import random
+
+import numpy as np
 import pytest
+from scipy.special import factorial
 
 import tradeoff as to
 from tests.fuzz.run import Case, Search
@@ -9,6 +13,7 @@ from tests.truth.atoms import PureDP
 from tests.truth.continuous import Gaussian, Laplace
 from tests.truth.operators import Product, ReversedPLD, Subsampled
 from tests.truth.polygons import Polygon
+from tests.truth.trusted import TRUSTED, recorded
 
 ANSWERS = "answers(spec, built(spec), 'beta', at) is None"
 
@@ -43,3 +48,25 @@ def test_factors_counts_vertices_and_digits_go():
         *trials
     }
     assert Polygon((0.0, 1.0), (1.0, 0.0)) in smaller(Polygon((0.0, 0.3, 1.0), (1.0, 0.2, 0.0)))
+
+
+RECORDED = recorded()
+
+
+@pytest.mark.parametrize(
+    "trusted",
+    [pytest.param(t, id=t.name) for t in TRUSTED],
+)
+def test_no_error_exceeds_its_charge(trusted):
+    drawn = trusted.draw(np.random.default_rng(random.getrandbits(64)), 40)
+    x = np.hstack([RECORDED[trusted.name], drawn])
+    shares = trusted.shares(x)
+    assert (shares <= 1).all(), (x[:, ~(shares <= 1)], shares)
+
+
+def test_the_page_lists_what_is_trusted():
+    assert list(RECORDED) == [trusted.name for trusted in TRUSTED]
+
+
+def test_small_factorials_are_floats():
+    assert factorial(np.arange(17)).tolist() == np.cumprod([1, *range(1, 17)]).tolist()
