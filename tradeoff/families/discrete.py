@@ -67,7 +67,7 @@ class FinitelyMany(CurveFromPLD):
     @property
     def loss_bounds(self) -> Bounds[float]:
         law = self.loss_distribution()
-        return Bounds(float(law.loss[-1] - law.loss_error[-1]), law.enclosure[1])
+        return Bounds(float(law.loss[-1] - law.atoms.error[-1]), law.enclosure[1])
 
     @abstractmethod
     def loss_distribution(self) -> AtomicLaw: ...

@@ -76,8 +76,8 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     F(r) >= F(u) - g (u - r), g its slope after u.
     """
     law = polygon.loss_distribution()
-    loss, log_p, slack = law.atoms
-    at = loss + Bounds(-law.loss_error, law.loss_error)
+    loss, log_p, slack, error = law.atoms
+    at = loss + Bounds(-error, error)
     mass = exp(at + log_p) * (1 + Bounds(-slack, slack))
     low, high = exp(-at)
     first, last, farther = (

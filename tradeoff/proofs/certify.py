@@ -121,7 +121,8 @@ def describe_factors(curve: TradeOff) -> tuple[Description, ...]:
         low, high, count = law_pair(factor, n)
         if low is not high:
             raise NoClosedForm(f"{shown(factor)} has no law that certify describes; {_REMEDY}")
-        factors.append(low.described(count))
+        law, rounds = low.single_rounds(count)
+        factors.append({"law": law.description(), "count": rounds})
     return tuple(factors)
 
 
