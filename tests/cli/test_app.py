@@ -13,6 +13,7 @@ from tests.cli.outcomes import refused
 from tradeoff.__main__ import main
 from tradeoff.cli.app import spread
 from tradeoff.display import folded, plain
+from tradeoff.errors import DomainError
 
 PLAN = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\ncount = 4\n'
 STEERING = "a\x1b]0;owned\x07\x9b31m\u202eb"
@@ -211,21 +212,26 @@ def test_spread_repeats_the_flag_of_each_value(given, expected):
     assert spread(given) == expected
 
 
+def test_spread_commas_are_refused():
+    with pytest.raises(DomainError, match=r"separated by spaces, .*write --delta 1e-5 1e-6$"):
+        spread(["compose", "p.toml", "--delta", "1e-5,1e-6"])
+
+
 # PLAN is a plan file, FILE an unspent ledger.
 MISTAKES = """
-compose => parameter --plan requires an argument. See tradeoff compose --help
-compose PLAN x.toml => Unused Tokens: ['x.toml']. See tradeoff compose --help
-compose PLAN --gamma 1 => Unknown option: --gamma. See tradeoff compose --help
+compose => PLAN must be given; see tradeoff compose --help
+compose PLAN x.toml => unknown argument 'x.toml'; see tradeoff compose --help
+compose PLAN --gamma 1 => unknown flag --gamma; see tradeoff compose --help
 compose PLAN --delta 2 => --delta must be in [0, 1], got 2.0
 compose PLAN --delta 0.1 -0.1 => --delta must be in [0, 1], got -0.1
 compose PLAN --delta nan => --delta must be in [0, 1], got nan
 compose PLAN --alpha 1.5 => --alpha must be in [0, 1], got 1.5
 compose PLAN --epsilon nan => --epsilon must be in [-inf, inf], got nan
-compose PLAN --delta small => Invalid value for --delta: unable to convert "small" into float
+compose PLAN --delta small => --delta must be a number, got 'small'
 compose PLAN --delta => --delta
 compose PLAN --tol 0 => --tol must be in (0, inf], got 0.0
 compose PLAN --tol -1 => --tol must be in (0, inf], got -1.0
-compose PLAN --tol wide => Invalid value for --tol: unable to convert "wide" into float
+compose PLAN --tol wide => --tol must be a number, got 'wide'
 compose PLAN --tol 1e-300 => tol = 1e-300 not reached
 compose PLAN --failure 0.1 => --failure must be given with --mu
 compose PLAN --mu --failure 2 => --failure must be in [0, 1], got 2.0
@@ -236,49 +242,42 @@ calibrate PLAN --vary mechanism[1].noise_multiplier --epsilon 1 => got --epsilon
 calibrate PLAN --vary mechanism[1].noise_multiplier --alpha 0.1 --mu 1 => got --mu, --alpha
 calibrate PLAN --vary mechanism[1].noise_multiplier --epsilon -1 --delta 0.1 =>
     --epsilon must be in [0, inf), got -1.0
-calibrate PLAN --mu 1 => parameter --vary requires an argument
-report PLAN => parameter --output requires an argument
-report PLAN --out x.html => Did you mean --output instead of --out? See
-ledger show PLAN => Unknown command "show". Available commands: init, spend, status
-ledger export PLAN --format xml =>
-    Invalid value "xml" for --format. Choose from: "json", "csv". See tradeoff ledger export --help
+calibrate PLAN --mu 1 => --vary must be given
+report PLAN => --output must be given
+report PLAN --out x.html => unknown flag --out; did you mean --output?
+ledger show PLAN => unknown command 'show'; see tradeoff ledger --help
+ledger export PLAN --format xml => --format must be one of json, csv, got 'xml'
 report PLAN -o x.pdf => --output must end in one of .html, .htm, got x.pdf
 certify PLAN -o x.txt => --output must end in .json, got x.txt
 certify PLAN -o missing/x.json => No such file or directory; create its folder first
-verify => parameter --certificate requires an argument. See tradeoff verify --help
-ledger status => parameter --file requires an argument. See tradeoff ledger status --help
-decompose => Unknown command "decompose". Did you mean "compose"?
+verify => CERTIFICATE must be given; see tradeoff verify --help
+ledger status => FILE must be given; see tradeoff ledger status --help
+decompose => unknown command 'decompose'; did you mean compose?
 dp-sgd --noise-multiplier 1 --batch-size 8 --epochs 1 =>
     --batch-size and --dataset-size, or --sample-rate, got --batch-size
 dp-sgd --noise-multiplier 1 --sample-rate 0.1 => either --epochs or --steps, got neither
 dp-sgd --noise-multiplier 1 --sample-rate 2 --steps 1 => --sample-rate must be in (0, 1], got 2.0
-dp-sgd --noise-multiplier 1 --sample-rate x --steps 1 =>
-    Invalid value for --sample-rate: unable to convert "x" into float
-dp-sgd --noise-multiplier 1 --sample-rate 1% --steps 1 =>
-    Invalid value for --sample-rate: unable to convert "1%" into float
-dp-sgd --noise-multiplier 1 --sample-rate 0.1 --steps 10.5 =>
-    Invalid value for --steps: must be an integer, got 10.5
-dp-sgd --noise-multiplier 1 --sample-rate 0.1 --steps 1e99999 =>
-    Invalid value for --steps: must be an integer, got 1e99999
+dp-sgd --noise-multiplier 1 --sample-rate x --steps 1 => --sample-rate must be a number, got 'x'
+dp-sgd --noise-multiplier 1 --sample-rate 1% --steps 1 => --sample-rate must be a number, got '1%'; write 0.01
+dp-sgd --noise-multiplier 1 --sample-rate 0.1 --steps 10.5 => --steps must be an integer, got '10.5'
+dp-sgd --noise-multiplier 1 --sample-rate 0.1 --steps 1e99999 => --steps must be an integer, got '1e99999'
 dp-sgd --noise-multiplier 1 --q 0.1 --steps 10 => unknown flag --q; did you mean --sample-rate?
-dp-sgd --noise-multiplier 1 --sample-rate 0.1 --rounds 10 => Unknown option: --rounds
+dp-sgd --noise-multiplier 1 --sample-rate 0.1 --rounds 10 => unknown flag --rounds; did you mean --steps?
 dp-sgd --noise-multiplier 1 --sample-rate 0.1 --steps 10 --delta 2 => --delta must be in [0, 1], got 2.0
 dp-sgd --sigma 1 --sample-rate 0.1 --steps 10 => unknown flag --sigma; did you mean --noise-multiplier?
 ledger spend FILE --kind gausian --noise-multiplier 1 => did you mean gaussian
-ledger spend FILE --kind gaussian --noise-multiplier 10 --count 1.5 =>
-    Invalid value for --count: must be an integer, got 1.5
+ledger spend FILE --kind gaussian --noise-multiplier 10 --count 1.5 => --count must be an integer, got
 ledger spend FILE --kind gaussian --noise-multipler 1 => did you mean --noise-multiplier?
 ledger spend FILE --kind gaussian => --noise-multiplier is missing
 ledger spend FILE --kind laplace --epsilon 1 => is not known; allowed: --scale, --sensitivity; scale is the
 ledger spend FILE --kind gaussian --noise-multiplier 0 => --noise-multiplier must be in (0, inf], got 0.0
 ledger spend FILE --kind gaussian --noise-multiplier nan => --noise-multiplier must be
-ledger spend FILE --kind gaussian --noise-multiplier ten =>
-    Invalid value for --noise-multiplier: unable to convert "ten" into float
+ledger spend FILE --kind gaussian --noise-multiplier ten => --noise-multiplier must be a number
 ledger spend FILE --kind gaussian --noise-multiplier 1 --count -1 => --count must be at least 1, got -1
 ledger spend FILE --kind gaussian --noise-multiplier 1 --count 0 => --count must be at least 1, got 0
 ledger spend FILE --kind gaussian --noise-multiplier 1 --adjacency cousins => --adjacency
 ledger spend FILE --kind gaussian --noise-multiplier 10 --head HEAD => nothing was granted
-ledger spend FILE --noise-multiplier 1 => parameter --kind requires an argument
+ledger spend FILE --noise-multiplier 1 => --kind must be given
 """
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff import mechanisms as m
-from tradeoff.errors import KindError
 from tradeoff.mechanisms.base import loss, ratio, root
 
 EACH = (
@@ -75,24 +74,6 @@ def test_list_of_mechanisms_has_every_kind():
     assert {each.kind for each in EACH} == set(m.KINDS)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "curve"),
-    [
-        (m.Gaussian(noise_multiplier=8), to.Gaussian(0.125)),
-        (m.Laplace(scale=10), to.Laplace(0.1)),
-        (m.Laplace(scale=4, sensitivity=2), to.Laplace(0.5)),
-        (m.RandomizedResponse(epsilon=0.3), to.PureDP(0.3)),
-        (m.PureDP(epsilon=0.3), to.PureDP(0.3)),
-        (m.ApproximateDP(epsilon=1, delta=0.1), to.approximate_dp(1, 0.1)),
-        (m.DiscreteLaplace(scale=2), to.PureDP(0.5)),
-        (m.SubsampledGaussian(noise_multiplier=2, sample_rate=0.25), to.subsample(to.Gaussian(0.5), 0.25)),
-        (m.SubsampledLaplace(scale=4, sensitivity=2, sample_rate=0.25), to.subsample(to.Laplace(0.5), 0.25)),
-    ],
-)
-def test_curve_of_simple_mechanisms_is_a_closed_form(mechanism, curve):
-    assert mechanism.curve() == curve
-
-
 def test_adjacency_and_order_of_sampled_mechanisms_are_those_of_their_proofs():
     assert {each.kind for each in EACH if each.adjacency == "add-remove"} >= {
         "subsampled-gaussian",
@@ -102,24 +83,6 @@ def test_adjacency_and_order_of_sampled_mechanisms_are_those_of_their_proofs():
     added = {each.kind for each in EACH if each.order == "symmetric" and each.adjacency == "add-remove"}
     assert added == {"thresholded-keys"}
     assert not any(each.order == "tied" and each.adjacency is None for each in EACH)
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda a: a @ a,
-        lambda a: to.Gaussian(1) @ a,
-        lambda a: a @ to.Gaussian(1),
-        lambda a: a**2,
-        lambda a: ~a,
-        lambda a: a >= to.Gaussian(1),
-        lambda a: a(0.5),
-        lambda a: to.Gaussian(1).distance(a),
-    ],
-)
-def test_operators_of_curves_refuse_a_mechanism(use):
-    with pytest.raises(KindError, match=r"\.guarantee\(\)"):
-        use(m.Laplace(scale=10))
 
 
 @given(st.floats(1e-100, 1e100), st.floats(1e-100, 1e100))
@@ -134,9 +97,3 @@ def test_loss_and_root_are_rounded_up():
         assert Fraction(loss(moves, 1.0)) ** 2 >= sum(Fraction(v) ** 2 for v in moves)
         assert loss(moves, 1.0) <= math.hypot(*moves) * (1 + 1e-15) + 5e-324
     assert root(Fraction(2)) == math.nextafter(math.sqrt(2), 0) or Fraction(root(Fraction(2))) ** 2 >= 2
-
-
-def test_parameters_leave_out_none():
-    assert m.Custom(to.Gaussian(1)).parameters() == {"curve": to.Gaussian(1)}
-    assert m.Gaussian(noise_multiplier=2).parameters() == {"noise_multiplier": 2.0}
-    assert repr(m.Gaussian(noise_multiplier=2)) == "Gaussian(noise_multiplier=2.0)"

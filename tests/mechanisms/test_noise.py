@@ -89,7 +89,7 @@ def test_binomial_losses_and_masses_are_within_their_errors(coins, shift):
         with mp.workdps(40):
             truth = mp.log(mp.mpf(math.comb(coins, k - shift)) / math.comb(coins, k))
             mass = mp.log(math.comb(coins, k)) - coins * mp.log(2)
-            assert abs(law.loss[x] - truth) <= law.loss_error[x]
+            assert abs(law.loss[x] - truth) <= law.atoms.error[x]
             assert abs(law.atoms.log_p[x] - mass) <= law.atoms.slack[x]
 
 

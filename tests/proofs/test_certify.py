@@ -1,7 +1,5 @@
 """Certificates hold independent truth, and the verifier proves every one that certify returns."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction
@@ -18,11 +16,11 @@ from tradeoff.errors import NoClosedForm, PrecisionError
 from tradeoff.proofs import Certificate
 
 
-def dp_sgd(sigma: float, rate: float, steps: int) -> to.TradeOff:
+def dp_sgd(sigma, rate, steps):
     return to.subsample(to.Gaussian(1 / sigma), rate) ** steps
 
 
-def certified(curve, question, at, **options) -> Certificate:
+def certified(curve, question, at, **options):
     """Return a certificate that was verified from its text."""
     made = Certificate.from_json(to.certify(curve, question, at, **options).to_json())
     assert all(check.proved for check in to.verify(made).checks)
@@ -66,7 +64,7 @@ def test_certify_finite_laws_encloses_exact_fractions(question, reverse):
     pairs = list(zip(q, p, strict=True) if reverse else zip(p, q, strict=True))
     atoms = [tuple(map(math.prod, zip(*each, strict=True))) for each in product(pairs, repeat=6)]
 
-    def delta(slope: Fraction) -> Fraction:
+    def delta(slope):
         return sum((max(b - slope * a, Fraction(0)) for a, b in atoms), Fraction(0))
 
     if question == "delta":
@@ -103,7 +101,7 @@ def test_certify_guarantee_takes_the_worse_order():
     assert abs(other.upper - 5.11) < 0.01
 
 
-def _factor(draw: random.Random) -> tuple[to.TradeOff, int]:
+def _factor(draw):
     """Return a random law and a count."""
     scale, count = math.exp(draw.uniform(-4, 0.5)), int(math.exp(draw.uniform(0, 5)))
     kinds = [

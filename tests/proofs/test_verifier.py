@@ -1,7 +1,5 @@
 """Changed certificates are not verified unless they are still true, and balls enclose independent numbers."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -41,11 +39,11 @@ def precision():
 
 
 @pytest.fixture(scope="module")
-def epsilon() -> Certificate:
+def epsilon():
     return to.certify(to.subsample(to.Gaussian(1), 0.1) ** 50 @ to.PureDP(0.1), "epsilon", 1e-5)
 
 
-def changed(certificate: Certificate, path: tuple, value) -> Certificate:
+def changed(certificate, path, value):
     content = json.loads(certificate.to_json())
     inner = content
     for key in path[:-1]:

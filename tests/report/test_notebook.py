@@ -1,7 +1,5 @@
 """Representations in notebooks: tables, formulas and pictures."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -94,7 +92,7 @@ def test_equation_of_closed_form_follows_the_name():
     assert equation(to.Gaussian(2)) == (
         r"G_{2}:\quad f(\alpha) = \Phi\left(\Phi^{-1}\left(1 - \alpha\right) - 2\right)"
     )
-    assert latex(to.approximate_dp(1, 0.01)) == "f_{1,0.01}"
+    assert latex(to.approximate_dp(1, 0.01)) == "f_{1, 0.01}"
     assert equation(to.Laplace(1) ** 2) == r"\mathrm{Lap}_{1}^{\otimes 2}"
 
 
@@ -114,7 +112,7 @@ def test_picture_failure_returns_none(monkeypatch):
     assert to.Gaussian(1).symbolic()._repr_html_() is None
     assert (to.Laplace(0.1) ** 3).group(2)._repr_html_() is None
 
-    def broken(*_: object) -> None:
+    def broken(*_):
         raise TradeOffError("broken")
 
     monkeypatch.setattr(to.Laplace, "delta_bounds", broken)

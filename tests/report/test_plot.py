@@ -12,9 +12,9 @@ import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, MissingExtraError, SizeError
 from tradeoff.report.canvas import PaperFigure
-from tradeoff.report.plot import figure, paper
+from tradeoff.report.plot import figure, heatmap, paper
 from tradeoff.report.series import mu_name, name_items
-from tradeoff.report.styles import CHANCE, COLUMN, PAGE, fold
+from tradeoff.report.styles import CHANCE, COLUMN, PAGE
 
 EXACT = to.PureDP(0.5) ** 10
 CLT = to.limits.clt(EXACT)
@@ -30,14 +30,6 @@ def drawn(axes, i):
     """The line of the i-th curve."""
     line = [each for each in axes.get_lines() if each.get_color() != CHANCE["color"]][i]
     return line.get_xdata(), line.get_ydata()
-
-
-def test_plot_perfect_privacy_is_dotted_and_grey(ax):
-    to.plot(to.Gaussian(1), ax=ax)
-    line = ax.get_lines()[0]
-    assert line.get_color() == CHANCE["color"]
-    assert line.get_linestyle() == "--"
-    assert np.array_equal(line.get_ydata(), 1 - line.get_xdata())
 
 
 @pytest.mark.slow
@@ -99,11 +91,6 @@ def test_plot_several_curves_have_distinct_dashes(ax):
         r"$\mathrm{G}_{1}$",
         r"$\mathrm{Lap}_{1}$",
     ]
-
-
-def test_plot_labels_are_used_as_given(ax):
-    to.plot(to.Gaussian(0.5), ax=ax, labels=["half"])
-    assert [each.get_text() for each in ax.get_legend().get_texts()] == ["half"]
 
 
 def test_plot_loglog_shows_power_of_small_alpha(ax):
@@ -217,14 +204,6 @@ def test_plot_error_shows_the_width_of_the_exact_bounds(ax):
     assert [each.get_text() for each in ax.get_legend().get_texts()] == ["CLT (estimate)"]  # it is not seen
     to.plot(EXACT.tabulate(), CLT, ax=ax, kind="error")
     assert "between two curves: width of its bounds" in ax.get_legend_handles_labels()[1]
-
-
-def test_plot_roc_is_one_minus_beta(ax):
-    to.plot(to.Gaussian(1), ax=ax, kind="roc")
-    x, y = drawn(ax, 0)
-    assert y == pytest.approx(1 - to.Gaussian(1)(x), abs=1e-3)
-    assert np.all(y >= 1 - to.Gaussian(1).bounds(x).upper)
-    assert ax.get_ylabel() == "true positive rate 1 − β"
 
 
 def test_plot_style_and_user_settings_are_kept(ax):
@@ -456,10 +435,42 @@ def test_plot_lines_that_coincide_are_both_seen(ax):
     assert thin.get_zorder() > wide.get_zorder()
 
 
-def test_fold_keeps_formulas_and_words():
-    label = r"one $G_{1} x$ of two"
-    assert fold(label, 100) == label
-    assert fold(label, 6).split("\n") == ["one", r"$G_{1} x$", "of two"]
-    assert fold("abcdefgh ij", 4) == "abcd\nefgh\nij"
-    assert fold(r"costs \$5 and more", 9).split("\n") == [r"costs \$5", "and more"]
-    assert fold("costs $5 and more", 9).split("\n") == ["costs $5", "and more"]
+MU, DELTA = [0.5, 1.0, 1.5, 2.0], [1e-9, 1e-6, 1e-3]
+TABLE = to.sweep(lambda mu, delta: to.Gaussian(mu).bounds.epsilon(delta), {"mu": MU, "delta": DELTA})
+
+
+def test_heatmap_cells_are_answers_and_lines_have_labels(ax):
+    assert to.plot(TABLE, ax=ax, cmap="Greys") is ax
+    cells = ax.collections[0]
+    expected = [[to.Gaussian(mu).epsilon(delta) for mu in MU] for delta in DELTA]
+    assert np.array_equal(cells.get_array().reshape(3, 4), expected)
+    assert cells.get_cmap().name == "Greys"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mu", "delta")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+    assert ax.figure.axes[1].get_ylabel() == "upper bound"
+    assert len(ax.texts) >= 3
+    check_layout(ax.figure)
+
+
+def test_heatmap_takes_column_levels_and_label(ax):
+    heatmap(TABLE, "lower", levels=[2, 6], label="at least", ax=ax)
+    assert {each.get_text() for each in ax.texts} == {"2", "6"}
+    assert ax.figure.axes[1].get_ylabel() == "at least"
+
+
+@pytest.mark.slow
+def test_heatmap_log_axis_of_few_decades_has_readable_ticks(ax):
+    grid = {"noise": list(np.geomspace(0.6, 4, 5)), "delta": [1e-9, 1e-6, 1e-3]}
+    heatmap(to.sweep(lambda noise, delta: noise * delta, grid), levels=[1e-7, 1e-4], ax=ax)
+    ax.figure.canvas.draw()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    shown = [each.get_text() for which in ("major", "minor") for each in ax.get_xticklabels(which=which)]
+    assert {"1", "2"} <= set(shown) <= {"", "0.1", "0.2", "0.5", "1", "2", "5", "10"}
+    assert "1e-06" not in {each.get_text() for each in ax.get_yticklabels()}
+    check_layout(ax.figure)
+
+
+def test_heatmap_masks_infinite_values(ax):
+    table = to.sweep(lambda x, y: np.inf if x == y == 1 else x + y, {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0]})
+    heatmap(table, ax=ax)
+    assert ax.collections[0].get_array().mask.sum() == 1

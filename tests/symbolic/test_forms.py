@@ -1,7 +1,5 @@
 """Answers at symbols agree with certified numbers, and a missing closed form is named."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import mpmath

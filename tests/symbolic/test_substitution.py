@@ -1,10 +1,6 @@
 """Curves with symbols become the curves built with numbers, or an error names the remedy."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,14 +12,14 @@ from tradeoff.errors import DomainError, NoClosedForm, SymbolError
 
 s, p = sympy.symbols("s p", positive=True)
 ALPHA = np.array([0.0, 0.01, 0.1, 0.3, 0.7, 1.0])
-FAMILIES: dict[str, tuple[Callable[[Any], to.TradeOff], float]] = {
+FAMILIES = {
     "Gaussian": (to.Gaussian, 1.5),
     "Laplace": (to.Laplace, 1.5),
     "PureDP": (to.PureDP, 1.5),
     "TotalVariation": (to.TotalVariation, 0.125),
 }
 G = to.Gaussian(1.0)
-OPERATORS: dict[str, Callable[[to.TradeOff], to.TradeOff]] = {
+OPERATORS = {
     "inverse": lambda f: ~f,
     "group": lambda f: f.group(2),
     "power": lambda f: f**3,
@@ -43,7 +39,7 @@ OPERATORS: dict[str, Callable[[to.TradeOff], to.TradeOff]] = {
 @pytest.mark.parametrize(
     "family", [pytest.param(each, marks=pytest.mark.slow if each == "Laplace" else ()) for each in FAMILIES]
 )
-def test_subs_matches_curve_of_numbers(family: str, operator: str) -> None:
+def test_subs_matches_curve_of_numbers(family, operator):
     make, value = FAMILIES[family]
     build = OPERATORS[operator]
     symbolic = build(make(s))
@@ -57,7 +53,7 @@ def test_subs_matches_curve_of_numbers(family: str, operator: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["poisson", "without-replacement"])
 @pytest.mark.parametrize("f", [G, to.Laplace(1.0), to.PureDP(1.0), to.TotalVariation(0.25)], ids=repr)
-def test_subs_of_a_rate_gives_the_sample_built_with_numbers(f: to.TradeOff, scheme: Any) -> None:
+def test_subs_of_a_rate_gives_the_sample_built_with_numbers(f, scheme):
     symbolic = to.subsample(f, p, scheme=scheme)
     for rate in (0, 0.25, Fraction(1, 4), 1):
         bounds = symbolic.subs({p: rate}).bounds(ALPHA)
@@ -69,7 +65,7 @@ def test_subs_of_a_rate_gives_the_sample_built_with_numbers(f: to.TradeOff, sche
             to.subsample(f, p, scheme="without-replacement").subs({p: rate})
 
 
-def test_subs_keeps_the_scheme() -> None:
+def test_subs_keeps_the_scheme():
     both = to.subsample(to.Gaussian(s), p, scheme="without-replacement")
     assert both.symmetric
     assert both.free_symbols == {s, p}
@@ -79,7 +75,7 @@ def test_subs_keeps_the_scheme() -> None:
 
 
 @pytest.mark.parametrize("make", [to.Gaussian, to.Laplace, to.PureDP, to.TotalVariation], ids=repr)
-def test_subs_replaces_all_symbols_at_once(make: Callable[[Any], to.TradeOff]) -> None:
+def test_subs_replaces_all_symbols_at_once(make):
     a = sympy.Symbol("a", positive=True)
     for join in (
         lambda f: f,
@@ -109,7 +105,7 @@ LIKE = sympy.Symbol("s"), sympy.Symbol("s", positive=True)
         to.maximum,
     ],
 )
-def test_subs_distinguishes_symbols_of_one_name(join: Callable[[Any, Any], to.TradeOff]) -> None:
+def test_subs_distinguishes_symbols_of_one_name(join):
     one, other = LIKE
     curve = join(to.Gaussian(one), to.Laplace(other))
     wanted = join(to.Gaussian(3.0), to.Laplace(0.125))
@@ -120,7 +116,7 @@ def test_subs_distinguishes_symbols_of_one_name(join: Callable[[Any, Any], to.Tr
             curve.subs({name: 3})
 
 
-def test_subs_with_a_symbol_given_twice_is_refused() -> None:
+def test_subs_with_a_symbol_given_twice_is_refused():
     one, other = LIKE
     for values in ({one: 3, other: 0.125}, {one: 3, "s": 0.125}, {other: 3, "s": 0.125}):
         with pytest.raises(SymbolError, match=r"s is given twice for .*; give it once"):
@@ -128,20 +124,20 @@ def test_subs_with_a_symbol_given_twice_is_refused() -> None:
     assert to.Gaussian(one).subs({other: 3}) == to.Gaussian(3)  # the only one of its name
 
 
-def test_subs_that_makes_parts_equal_adds_their_weights() -> None:
+def test_subs_that_makes_parts_equal_adds_their_weights():
     curve = to.mixture({to.Gaussian(s): 0.25, G: 0.25, to.Laplace(1.0): 0.5}).subs({s: 1})
     assert curve == to.mixture({G: 0.5, to.Laplace(1.0): 0.5})
     assert to.mixture({to.Gaussian(s): 0.5, G: 0.5}).subs({s: 1}) == G
 
 
-def test_sample_without_a_formula_waits_for_numbers() -> None:
+def test_sample_without_a_formula_waits_for_numbers():
     for base in (to.Laplace(1.0) ** 3, to.subsample(G, 0.5)):
         assert to.subsample(base, p).subs({p: 0.25}) == to.subsample(base, 0.25)
         with pytest.raises(NoClosedForm, match="no formula"):
             to.subsample(to.Laplace(1.0) ** 3, p).symbolic()
 
 
-def test_subs_in_products_composes_the_families() -> None:
+def test_subs_in_products_composes_the_families():
     product = to.Gaussian(s) @ to.Laplace(p) ** 3 @ to.PureDP(0.5)
     assert product.subs({s: 1}).free_symbols == {p}
     assert product.subs({s: 1, "p": 0.25}) == to.Gaussian(1) @ to.Laplace(0.25) ** 3 @ to.PureDP(0.5)
@@ -155,7 +151,7 @@ def test_subs_in_products_composes_the_families() -> None:
             build(sympy.log(s)).subs({s: 0.5})
 
 
-def test_subs_rounds_parameters_up() -> None:
+def test_subs_rounds_parameters_up():
     curve = to.Laplace(s / 3).subs({s: 1})
     assert Fraction(1, 3) <= Fraction(curve.epsilon_0) <= Fraction(1, 3) * (1 + Fraction(1, 2**52))
     mass = to.TotalVariation(1 - (1 - s) ** p).subs({s: 1e-9, p: 10**12}).mass_at_plus_infinity
@@ -163,9 +159,9 @@ def test_subs_rounds_parameters_up() -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_curve_with_symbols_left_refuses_every_number(operator: str) -> None:
+def test_curve_with_symbols_left_refuses_every_number(operator):
     curve = OPERATORS[operator](to.Gaussian(s))
-    questions: tuple[Callable[[], Any], ...] = (
+    questions = (
         lambda: curve(0.3),
         lambda: curve.delta(1.0),
         lambda: curve.epsilon(1e-5),
@@ -184,7 +180,7 @@ def test_curve_with_symbols_left_refuses_every_number(operator: str) -> None:
     assert curve >= curve  # noqa: PLR0124 - decided by structure, whatever the symbol is
 
 
-def test_order_of_formulas_needs_numbers() -> None:
+def test_order_of_formulas_needs_numbers():
     assert to.Gaussian(s) >= to.Gaussian(s) @ to.Laplace(s)
     with pytest.raises(SymbolError, match="free symbols"):
         _ = to.Laplace(s) >= to.Laplace(1.0)

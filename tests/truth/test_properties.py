@@ -1,20 +1,14 @@
 """Curves of any description against balls, and the range of every curve against its law."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tradeoff as to
 from tests.fuzz.run import Slow, limited
 from tests.strategies import curves, edge_alphas, edge_deltas, edge_epsilons, specs
 from tests.truth.atoms import TooMany
 from tests.truth.built import built, written
 from tests.truth.claims import answers, check_range, refuted
-from tests.truth.spec import Spec
 from tradeoff.errors import NoClosedForm, TradeOffError
 
 many = settings(max_examples=2 * settings.default.max_examples)
@@ -24,7 +18,7 @@ PATIENCE = 0.3
 """Seconds of CPU after which an answer, or the oracle's, is given up."""
 
 
-def in_time(question: Callable[[], str | None]) -> str | None:
+def in_time(question):
     """Return what is wrong; None as well where curve or oracle refuse, or take too long."""
     try:
         with limited(PATIENCE):
@@ -33,7 +27,7 @@ def in_time(question: Callable[[], str | None]) -> str | None:
         return None
 
 
-def check_answer(spec: Spec, question: str, at: float) -> None:
+def check_answer(spec, question, at):
     wrong = in_time(lambda: answers(spec, built(spec), question, at))
     assert wrong is None, wrong
 
@@ -41,28 +35,28 @@ def check_answer(spec: Spec, question: str, at: float) -> None:
 @pytest.mark.slow
 @many
 @given(specs, edge_alphas)
-def test_beta(spec: Spec, alpha: float) -> None:
+def test_beta(spec, alpha):
     check_answer(spec, "beta", alpha)
 
 
 @pytest.mark.slow
 @many
 @given(specs, edge_epsilons)
-def test_delta(spec: Spec, epsilon: float) -> None:
+def test_delta(spec, epsilon):
     check_answer(spec, "delta", epsilon)
 
 
 @pytest.mark.slow
 @many
 @given(specs, edge_deltas)
-def test_epsilon(spec: Spec, delta: float) -> None:
+def test_epsilon(spec, delta):
     check_answer(spec, "epsilon", delta)
 
 
 @pytest.mark.slow
 @many
 @given(specs)
-def test_masses_at_infinity(spec: Spec) -> None:
+def test_masses_at_infinity(spec):
     """Q(L = inf) lies in its bounds, which are the eight units apart that the ends of the curve are charged.
 
     Of densities nothing is known where both are below 1e-300, which may be a long way: bounds of integrated
@@ -72,7 +66,7 @@ def test_masses_at_infinity(spec: Spec) -> None:
     most = 1e-298 if "symbolic" in text else 1e-300
     most = 1e-289 if "from_" in text or "LocationShift" in text else most
 
-    def wrong() -> str | None:
+    def wrong():
         curve = built(spec)
         claims = (
             (curve.mass_at_infinity, spec.mass_at_plus_infinity()),
@@ -87,12 +81,12 @@ def test_masses_at_infinity(spec: Spec) -> None:
 @pytest.mark.slow
 @many
 @given(specs)
-def test_the_supremum_of_the_loss(spec: Spec) -> None:
+def test_the_supremum_of_the_loss(spec):
     in_time(lambda: check_range(built(spec), spec))
 
 
 @given(curves, st.booleans())
-def test_the_range_of_every_curve(curve: to.TradeOff, turn: bool) -> None:
+def test_the_range_of_every_curve(curve, turn):
     try:
         check_range(~curve if turn else curve)
     except NoClosedForm:

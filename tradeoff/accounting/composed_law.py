@@ -148,14 +148,10 @@ class ComposedLaw(PrivacyLossDistribution):
         self._lines_known: Cache[CellLine | None] = Cache(2 * self.most + 1)
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         """Sums of supports, not of spans: atoms outside the span of their law are in the cells of the sum."""
         low, high = self._sum([law.support for law, _ in self.parts])
         return low - self.blur, high + self.blur
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return self._sum([law.range for law, _ in self.parts])
 
     @property
     def enclosure(self) -> tuple[float, float]:
@@ -252,7 +248,7 @@ class ComposedLaw(PrivacyLossDistribution):
         A blur of 2^-44 deviations, times 80/``narrowest`` of the tilts between the poles and the farthest, is
         below 1e-5 up to a deviation of 1e6.
         """
-        if not (0 < self.middle.sd < 1e6 and all(map(math.isfinite, self.support))):
+        if not (0 < self.middle.sd < 1e6 and all(map(math.isfinite, self.span))):
             return False
         if self.rungs[0].c >= 0 or self.rungs[-1].c <= 1:
             return False

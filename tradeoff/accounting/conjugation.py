@@ -20,25 +20,14 @@ def conjugate(
     *,
     limit: float | None = None,
 ) -> tuple[Array, Array]:
-    """Bound sup_x {1 - g(x) - s x} over x >= 0 for every slope s >= 0.
+    """Bound sup_x {1 - g(x) - s x} over x >= 0 for every slope s >= 0, g convex and falling in [0, 1].
 
-    Parameters
-    ----------
-    g
-        Bounds on a convex, non-increasing function with values in [0, 1].
-    slopes
-        Values of s.
-    points
-        Starting points, increasing from 0, for each slope or for all; the search ends at the last.
-    tol
-        Width to stop at, relative to the supremum, and with a ``limit`` to 1 - s less it if that is smaller.
-    limit
-        If given, a lower bound on g; ``g`` then bounds g - (1 - x)_+, so that small suprema keep their
-        digits, at an x whose logarithm errs by 10 units of 1 and itself; slopes are in (0, 1), and all
-        x >= 0 are searched.
+    The search starts at ``points``, increasing from 0, for each slope or for all, and ends at the last. It
+    stops at the width ``tol``, relative to the supremum, and with a ``limit`` to 1 - s less it if that is
+    smaller. A limit is a lower bound on g; ``g`` then bounds g - (1 - x)_+, so that small suprema keep their
+    digits, at an x whose logarithm errs by 10 units of 1 and itself; slopes are in (0, 1), and all x >= 0 are
+    searched.
 
-    Notes
-    -----
     Any point gives a lower bound. For the upper one, a concave function lies under each of its chords
     prolonged: between two neighbours it is below the chords of the cells to the left and to the right, which
     meet in a peak. Cells whose peak exceeds the best value are quartered; cost is a few dozen points a slope.

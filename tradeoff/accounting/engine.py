@@ -383,7 +383,8 @@ class Engine(ABC, Generic[Effort]):
                     result.low[mine], result.high[mine] = below, above
                     # Where no upper bound crosses, the lower ones may show that the answer is greater.
                     near = np.where(np.isfinite(above), above, np.fmax(below, e.center))
-                    away, wide = np.abs(near - e.center), ~(above - below <= 1e-8)
+                    away, size = np.abs(near - e.center), np.maximum(np.abs(near), 1.0)
+                    wide = ~(above - below <= 1e-8 * size)
                     # A nearer place is tried for a wide answer that is a tenth of a spread away.
                     onward = (away > np.where(wide, 0.1, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better

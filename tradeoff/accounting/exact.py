@@ -16,7 +16,7 @@ from tradeoff.accounting.options import Question
 from tradeoff.intervals.bounds import Array, Index, Pair
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, merged
-from tradeoff.pld.law import NO_ATOMS, Atoms, PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.law import Atoms, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.units import SUBNORMAL, TINY, UNIT
 
 MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; beyond, the lattice answers
@@ -64,15 +64,13 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
     if sum(farthest) > 5000.0:
         return None
     powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]
-    result = NO_ATOMS._replace(loss=np.zeros(1), log_p=np.zeros(1), slack=np.zeros(1))
+    loss, log_p, slack = np.zeros((3, 1))
     for power in powers:
-        if power is None or len(result.loss) * len(power.loss) > MAX_PRODUCT:
+        if power is None or len(loss) * len(power[0]) > MAX_PRODUCT:
             return None
-        loss, log_p, slack = (
-            np.add.outer(mine, theirs).ravel() for mine, theirs in zip(result, power, strict=True)
-        )
-        slack += np.multiply.outer(result.slack, power.slack).ravel()
-        result = merged(loss, log_p, np.minimum(slack, _UNKNOWN))
+        more = np.multiply.outer(slack, power[2])
+        loss, log_p, slack = map(np.add.outer, (loss, log_p, slack), power)
+        loss, log_p, slack = merged(loss.ravel(), log_p.ravel(), np.minimum(slack + more, _UNKNOWN).ravel())
     lost = float(sum(count * law.lost for law, count in zip(laws, counts, strict=True)))
     mass_at_minus_infinity = combine_masses_at_infinity(
         [min(law.mass_at_minus_infinity, 1 - UNIT) for law in laws], counts
@@ -82,20 +80,18 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
     position = 0.0
     for law, n, size in zip(laws, counts, farthest, strict=True):
         rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
-        position += n * float(np.max(law.loss_error)) + UNIT * (rounds + len(laws)) * size
-    return AtomicLaw(
-        result.loss, result.log_p, mass_at_minus_infinity, slack=result.slack, lost=lost, position=position
-    )
+        position += n * float(np.max(law.atoms.error)) + UNIT * (rounds + len(laws)) * size
+    return AtomicLaw(loss, log_p, mass_at_minus_infinity, slack=slack, lost=lost, position=position)
 
 
-def _power(atoms: Atoms, n: int) -> Atoms | None:
-    """Return the atoms of n rounds.
+def _power(atoms: Atoms, n: int) -> tuple[Array, Array, Array] | None:
+    """Return the losses, the log-masses and the slacks of n rounds.
 
     One for every way to share n rounds among k losses, C(n + k - 1, k - 1) of them.
     """
     k = len(atoms.loss)
     if n == 1:
-        return atoms
+        return atoms[:3]
     if k > 1 and n >= MAX_PRODUCT / k:  # there are more than n ways, and logarithms of factorials may cancel
         return None
     if math.lgamma(n + k) - math.lgamma(k) - math.lgamma(n + 1) > math.log(MAX_PRODUCT / k):
@@ -179,7 +175,7 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
     far_by_rest = np.searchsorted(nearest, rest + moved, side="right")
     far_by_alpha = np.searchsorted(-above, 2 * moved - alpha, side="right")
     farthest = np.clip(np.where(near_one, far_by_rest, far_by_alpha) - 1, k, last)
-    steep = law.loss[farthest] + np.max(law.loss_error)
+    steep = law.loss[farthest] + np.max(law.atoms.error)
     along = np.where(steep > steepest, 1.0, np.exp(np.minimum(steep, steepest)) * moved)
     error = np.where(small, rejected_off, kept_off) + along + law.lost + SUBNORMAL
     return np.maximum(value - error, 0.0), value + error
@@ -189,7 +185,7 @@ def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
     """Return the relative errors of masses under P and under Q, with the rounding of their sums."""
     fine = 4 * len(law.loss) * float(np.finfo(np.longdouble).eps) + 8 * UNIT
     slack = law.atoms.slack + fine * (1 + law.atoms.slack)
-    relative = np.expm1(law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss)))
+    relative = np.expm1(law.atoms.error + UNIT * (np.abs(law.log_p) + np.abs(law.loss)))
     return slack, slack + (1 + slack) * relative
 
 
@@ -207,7 +203,7 @@ def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
     delta = np.minimum(above, 1.0)
     off += delta * UNIT * (32 + 4 * np.abs(loss))
     # Losses known to ``shift`` move the nodes and, through the gaps, the values.
-    shift = float(np.max(law.loss_error)) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
+    shift = float(np.max(law.atoms.error)) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
     grow = math.exp(2 * shift) - 1
     least, most = mass_at_plus_infinity * (1 - 16 * UNIT), mass_at_plus_infinity * (1 + 16 * UNIT)
     upper = np.minimum((delta + off) * (1 + grow) + most + law.lost + SUBNORMAL, 1.0)

@@ -80,8 +80,8 @@ class Composition:
         for law, n in zip(self.laws, self.counts, strict=True):
             if not len(law.atoms.loss) or law.atoms.slack[-1] >= 1:
                 return None
-            at, log_p, slack = (float(each[-1]) for each in law.atoms)
-            low = at - float(law.loss_error[-1])
+            at, log_p, slack, error = (float(each[-1]) for each in law.atoms)
+            low = at - error
             losses.append(n * (low - 8 * UNIT * abs(at)))
             logs.append(n * (low + log_p + math.log1p(-slack) - 8 * UNIT * (abs(at) + abs(log_p) + 1)))
         loss, log_q = (math.fsum(each) - 4 * UNIT * math.fsum(map(abs, each)) for each in (losses, logs))

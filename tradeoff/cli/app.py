@@ -5,15 +5,25 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Literal
+from difflib import get_close_matches
+from functools import reduce
+from typing import Literal, get_args, get_origin
 
-from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionError
+from cyclopts import (
+    App,
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
 import tradeoff
 from tradeoff.cli import ExitCode, commands, discard, ledger, refuse
 from tradeoff.cli.terminal import Screen
 from tradeoff.display import plain
-from tradeoff.errors import TradeOffError, VerificationError
+from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
 _REPEATED = ("--delta", "--epsilon", "--alpha", "--method")  # flags that take several values
 
@@ -71,46 +81,110 @@ def run(tokens: Sequence[str]) -> int:
 def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str:
     """Return the message of an error, with the flag that was typed in place of a parameter's name."""
     if isinstance(error, CycloptsError):
-        from tradeoff.mechanisms.base import SYNONYMS
-
-        meant = {f"--{name.replace('_', '-')}": word.replace("_", "-") for name, word in SYNONYMS.items()}
-        for flag in tokens if isinstance(error, MissingArgumentError | UnknownOptionError) else ():
-            if flag in meant:
-                return f"unknown flag {flag}; did you mean --{meant[flag]}?"
-        return f"{error} See {' '.join(('tradeoff', *(error.command_chain or ())))} --help"
+        return _usage_message(error, tokens)
     name, _, rest = str(error).partition(" ")
     flag = f"--{name.replace('_', '-')}"
     typed = any(token == flag or token.startswith(f"{flag}=") for token in tokens)
     return f"{flag} {rest}" if typed else str(error)
 
 
+def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
+    """Return the message of a command line that cannot be read."""
+    command = " ".join(("tradeoff", *(error.command_chain or ())))
+    text, hint = str(error), f"see {command} --help"
+    if isinstance(error, MissingArgumentError | UnknownOptionError) and (
+        flag := _unknown_flag(error, tokens)
+    ):
+        text, hint = flag if "; " in flag else f"{flag}; {hint}", ""
+    elif isinstance(error, UnknownCommandError) and error.unused_tokens:
+        typed = error.unused_tokens[0]
+        guess = get_close_matches(typed, [name for name in error.app or app if name[0] != "-"], 1)
+        text, hint = f"unknown command {shown(typed)}", f"did you mean {guess[0]}?" if guess else hint
+    elif isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        text = f"unknown argument {shown(error.unused_tokens[0])}"
+    elif isinstance(error, MissingArgumentError) and error.argument is not None:
+        argument = error.argument
+        text = argument.name if argument.index is None else argument.name.lstrip("-").upper()
+        text = f"{text} must be given"
+    elif isinstance(error, CoercionError) and error.token and error.token.keyword:
+        value = error.token.value
+        kind = error.target_type
+        allowed = "a number" if kind is float else "an integer"
+        if get_origin(kind) is Literal:
+            allowed = f"one of {', '.join(get_args(kind))}"
+        text = f"{error.token.keyword} must be {allowed}, got {shown(value)}".replace('"', "")
+        is_percent = value.endswith("%") and _is_number(value[:-1])
+        hint = f"write {float(value[:-1]) / 100:.12g}" if is_percent else ""
+    else:
+        hint = ""
+    return f"{text}; {hint}" if hint else text
+
+
+def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequence[str]) -> str:
+    """Describe the first flag that a command lacks, with the one meant; the empty text if it has all."""
+    from tradeoff.mechanisms.base import SYNONYMS
+
+    chain = list(error.command_chain or ())
+    command = reduce(App.__getitem__, chain, app)
+    arguments = command.assemble_argument_collection()
+    known = [name for each in arguments for name in each.names]
+    if any("[KEYWORD]" in name for name in known):  # the command takes any key
+        return ""
+    for token in tokens:
+        flag = token.partition("=")[0]
+        name = flag.lstrip("-")
+        words = [
+            name,
+            name.removeprefix("target-"),
+            SYNONYMS.get(name.replace("-", "_"), "").replace("_", "-"),
+        ]
+        runs = ("steps", "num-steps", "iterations", "rounds", "count", "n")  # names of the number of steps
+        words += ["rounds", "steps"] if name in runs else []
+        if flag == name or _is_number(token) or f"--{name.replace('_', '-')}" in known or flag in known:
+            continue
+        guesses = [f"--{word}" for word in words if f"--{word}" in known]
+        guesses += [each for each in known if each.startswith(flag) and len(flag) > 3]
+        guesses += get_close_matches(flag, known, 1, cutoff=0.8)
+        return f"unknown flag {flag}" + (f"; did you mean {guesses[0]}?" if guesses else "")
+    return ""
+
+
 def spread(tokens: Sequence[str]) -> list[str]:
     """Repeat a flag before each of its numbers or methods: ``--delta 1e-5 1e-6 PLAN`` has two values.
 
+    Examples
+    --------
     >>> spread(["--epsilon", "-1", "2", "plan.toml"])
     ['--epsilon=-1', '--epsilon=2', 'plan.toml']
     """
     result: list[str] = []
     flag, needs_value = "", False
     for token in tokens:
-        if token not in _REPEATED and (
-            (flag and _fits(flag, token)) or (needs_value and not token.startswith("--"))
-        ):
-            result.append(f"{flag}={token}")
-            needs_value = False
-            continue
-        result += [flag] * needs_value
+        if flag and token not in _REPEATED:
+            if "," in token and all(map(_is_number, token.split(","))):
+                remedy = f"write {flag} {token.replace(',', ' ')}"
+                raise DomainError(f"{flag} must be numbers separated by spaces, got {shown(token)}; {remedy}")
+            if _fits(flag, token) or (needs_value and not token.startswith("--")):
+                result.append(f"{flag}={token}")
+                needs_value = False
+                continue
+        if needs_value:
+            result.append(flag)
         flag, needs_value = (token, True) if token in _REPEATED else ("", False)
         if not flag:
             result.append({"-": "./-"}.get(token, token))  # stdin looks like a flag
-    return [*result, *[flag] * needs_value]
+    return [*result, flag] if needs_value else result
 
 
 def _fits(flag: str, token: str) -> bool:
-    if flag == "--method":
-        from tradeoff.report.methods import METHODS
+    if flag != "--method":
+        return _is_number(token)
+    from tradeoff.report.methods import METHODS
 
-        return token in METHODS
+    return token in METHODS
+
+
+def _is_number(token: str) -> bool:
     try:
         float(token)
     except ValueError:

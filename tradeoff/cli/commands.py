@@ -10,7 +10,6 @@ from functools import reduce
 from inspect import Parameter as Argument
 from inspect import signature
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -34,6 +33,7 @@ from tradeoff.cli.terminal import (
     read_questions,
     read_source,
     read_stdin,
+    screen,
     show,
 )
 from tradeoff.display import TextTable, exactly, plain
@@ -195,7 +195,6 @@ def _print_answers(
         sys.stdout.write((csv if form.as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
     else:
         show(content.plan.grid()._replace(head=content.title))
-        print()
         notes = _notes(content, curve, answers.reasons)
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
         notes += [f"Plot written to {form.plot}"] if form.plot is not None else []
@@ -326,7 +325,7 @@ def compare(
     elif form.as_csv or form.as_latex:
         sys.stdout.write(result.to_csv() if form.as_csv else result.to_latex() + "\n")
     else:
-        grid = result.grid(get_terminal_size().columns if sys.stdout.isatty() else 100)
+        grid = result.grid(screen().width)
         notes = [*grid.notes, *([f"Plot written to {form.plot}"] if form.plot is not None else [])]
         show(grid._replace(head=content.title, notes=notes))
 

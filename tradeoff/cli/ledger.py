@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from tradeoff.cli.terminal import Integer, Json, print_lines, show
-from tradeoff.display import exactly, rounded
+from tradeoff.cli.terminal import Integer, Json
+from tradeoff.display import exactly, plain, rounded
 from tradeoff.errors import DomainError, TradeOffError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def init(
     for names, kind in kinds.items():
         if given.keys() == set(names):
             ledger = filters.Ledger.create(file, kind(*(given[name] for name in names)))
-            print_lines(f"{file}: {_describe(ledger.entries()[0])}")
+            _print(f"{file}: {_describe(ledger.entries()[0])}")
             return
     flags = (" with ".join(map(_flag, names)) for names in (*kinds, given))
     *budgets, typed = flags
@@ -124,7 +124,7 @@ def spend(
         raise DomainError(f"{_flag(key)} {rest if key == 'kind' else flags}") from error
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
     entry = ledger.spend(mechanism if count == 1 else plan, head=head)
-    print_lines(f"{file}: {_describe(entry)}")
+    _print(f"{file}: {_describe(entry)}")
 
 
 @app.command
@@ -140,9 +140,9 @@ def status(file: File, *, as_json: Json = False) -> None:
     if as_json:
         summary = {"file": str(file), "filter": entry.state["kind"], "steps": entry.step}
         summary |= {**entry.totals, "time": entry.time, "head": entry.hash}
-        print_lines(json.dumps(summary, allow_nan=False))
+        _print(json.dumps(summary, allow_nan=False))
     else:
-        print_lines(f"{file}: {_describe(entry)}")
+        _print(f"{file}: {_describe(entry)}")
 
 
 @app.command
@@ -157,7 +157,7 @@ def steps(file: File) -> None:
         for entry in _ledger(file).entries()[1:]
         for filter_ in [Filter.from_state(entry.state)]
     ]
-    show(TextTable(rows, columns, sides="><<<"))
+    _print(TextTable(rows, columns, sides="><<<").text())
 
 
 @app.command
@@ -170,7 +170,7 @@ def verify(file: File, *, head: str | None = None) -> None:
         An earlier head: only with it can a file that was restored to an older state be detected.
     """
     head_now = _ledger(file).verify(head)
-    print_lines(f"{file}: every entry is as it was written\nhead {head_now}")
+    _print(f"{file}: every entry is as it was written\nhead {head_now}")
 
 
 @app.command
@@ -195,7 +195,7 @@ def backup(file: File, copy: New) -> None:
 
     It is a separate budget: never spend from both.
     """
-    print_lines(f"{copy}: a copy of {file}\nhead {_ledger(file).backup(copy)}")
+    _print(f"{copy}: a copy of {file}\nhead {_ledger(file).backup(copy)}")
 
 
 def _flag(key: str) -> str:
@@ -234,3 +234,7 @@ def _describe(entry: Entry) -> str:
             f"head {entry.hash}",
         ]
     )
+
+
+def _print(text: str) -> None:
+    print(*map(plain, text.split("\n")), sep="\n", flush=True)

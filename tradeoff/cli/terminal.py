@@ -35,7 +35,7 @@ def read_integer(_: Any, tokens: Sequence[Token]) -> int:
     with suppress(ValueError):
         if (value := float(text)).is_integer() and abs(value) < 2**53:  # larger floats are rounded
             return int(value)
-    raise ValueError(f"must be an integer, got {text}.")
+    raise ValueError(text)
 
 
 Integer = Annotated[int, Parameter(converter=read_integer)]
@@ -177,6 +177,11 @@ class Screen(Console):
         raise BrokenPipeError
 
 
+def screen() -> Screen:
+    """Return a console on stdout, wide enough that no number is cut in a file."""
+    return Screen(highlight=False, width=None if sys.stdout.isatty() else 100)
+
+
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """Show the current step and the elapsed time while it runs, if stderr is a terminal."""
@@ -192,13 +197,26 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 def show(grid: TextTable) -> None:
-    """Print a table, its title above and its notes below it."""
-    print_lines(grid._replace(head=folded(grid.head)).text())
+    """Print a table, its notes below it; numbers are never cut, and answers with a ! are red."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
 
-
-def print_lines(text: str) -> None:
-    """Print the lines of a text without control characters."""
-    print(*map(plain, text.split("\n")), sep="\n", flush=True)
+    console = screen()
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for name, side in zip(grid.columns, grid.sides, strict=True):
+        is_number = side == ">"
+        table.add_column(
+            Text(name), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold"
+        )
+    for row in grid.rows:
+        table.add_row(*(Text(cell, style="bold red" if cell.endswith("!") else "") for cell in row))
+    console.width = max(console.width, console.measure(table).minimum)
+    if grid.head:
+        console.print(folded(grid.head), style="bold", soft_wrap=True, markup=False)
+    console.print(table)
+    for note in grid.notes:
+        console.print(plain(note), style="dim", soft_wrap=True, markup=False)
 
 
 def print_json(plan: Path, content: PlanFile, answers: Mapping[str, Any]) -> None:

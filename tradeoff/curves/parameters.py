@@ -100,18 +100,10 @@ def real(
     if is_symbol(value):
         return value
     allowed = f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-    try:
-        number: Any = value if type(value) is float else _floats(value)
-        if np.ndim(number):  # float() of an array of one entry is deprecated, not refused
-            raise TypeError("one number")  # noqa: TRY301 - as the errors of NumPy
-        number = float(number)
-    except OverflowError as error:
-        raise domain(name, value, allowed) from error
-    except (TypeError, ValueError) as error:
-        remedy = (
-            "convert the text to a number first, with float(...)" if isinstance(value, str | bytes) else ""
-        )
-        raise domain(name, value, "one real number", remedy) from error
+    number: Any = value if type(value) is float else reals(name, value, "one real number", allowed)
+    if np.ndim(number):  # float() of an array of one entry is deprecated, not refused
+        raise domain(name, value, "one real number")
+    number = float(number)
     above = number > low if open_low else number >= low
     below = number < high if open_high else number <= high
     if not (above and below):  # NaN lands here too
@@ -142,14 +134,16 @@ def exact_number(name: str, value: Any, low: float, high: float, **ends: bool) -
     return Fraction(checked)
 
 
-def reals(name: str, value: Any) -> Array:
+def reals(
+    name: str, value: Any, kind: str = "an array of real numbers", span: str = "in the range of floats"
+) -> Array:
     """Check an array of numbers: return floats of its shape, which may be NaN."""
     try:
         return _floats(value)
     except OverflowError as error:
-        raise domain(name, value, "in the range of floats") from error
+        raise domain(name, value, span) from error
     except (TypeError, ValueError) as error:
-        raise domain(name, value, "an array of real numbers", str(error)) from error
+        raise domain(name, value, kind, str(error)) from error
 
 
 def reals_between(name: str, value: Any, low: float, high: float, remedy: str = "") -> Array:

@@ -83,7 +83,7 @@ class Calibration(Displayed):
         )
 
 
-@advise_keywords(lambda target: f"calibrate(build, {shown(target)})")
+@advise_keywords(lambda target: f"write calibrate(build, {shown(target)})")
 def calibrate(
     build: Callable[[Any], object],
     target: Mapping[str, Any],

@@ -53,7 +53,16 @@ Sum = tuple[float, float]  # high and low part of a running sum: together at lea
 def add_up(running: Sum, amount: float) -> Sum:
     """Return a sum plus an amount, rounded up by at most a relative 2^-104."""
     high = math.fsum((*running, amount))
-    return high, float(total((*running, amount, -high)).upper) + 0.0  # -0.0 becomes 0.0
+    return high, sum_above(*running, amount, -high) + 0.0  # -0.0 becomes 0.0
+
+
+def sum_above(*terms: float) -> float:
+    """Return the exact sum rounded up; the sign of the error of ``fsum`` is that of its rounding."""
+    try:
+        result = math.fsum(terms)
+    except OverflowError:
+        return math.inf
+    return result if math.fsum((*terms, -result)) <= 0 else math.nextafter(result, math.inf)
 
 
 def widen(limit: float) -> Bounds:
@@ -171,6 +180,7 @@ class Filter(StepRecord):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.limits: tuple[float, ...] = self._limits()
+        self._largest = [max(limit, float(widen(limit).lower)) for limit in self.limits]
         self.totals = ((0.0, 0.0),) * len(self.limits)
 
     def _limits(self) -> tuple[float, ...]:
@@ -213,8 +223,8 @@ class Filter(StepRecord):
         return self._report([max(0.0, -total((*sums, -limit)).upper) for sums, limit in each], "lower")
 
     def _fits(self, cost: tuple[float, ...]) -> bool:
-        each = zip(self.totals, cost, self.limits, strict=True)
-        return all(total((*sums, more)).upper <= max(limit, widen(limit).lower) for sums, more, limit in each)
+        each = zip(self.totals, cost, self._largest, strict=True)
+        return all(sum_above(*sums, more) <= largest for sums, more, largest in each)
 
     def would_exceed(self, step: Step) -> bool:
         """Return whether ``spend(step)`` would raise ``BudgetExceeded`` now; another thread may spend first.
@@ -344,6 +354,7 @@ def gdp_mu(curve: TradeOff) -> float:
     return max(cap(curve), cap(curve.inverse()))
 
 
+@lru_cache(maxsize=256)
 def pure_loss(curve: TradeOff) -> tuple[float, float]:
     """Return (epsilon, delta) with f, f^-1 >= f_{eps,delta}: largest finite loss, mass at infinity."""
     orders = both_orders(curve)

@@ -123,29 +123,8 @@ class Reduction(Displayed):
 
 
 def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
-    """Find the least mu with f >= G_mu (x) f_{0,failure}, certified for every alpha.
+    """Find the least mu with f >= G_mu (x) f_{0,failure} = g, certified for every alpha.
 
-    Parameters
-    ----------
-    f
-        Any curve; one order and its inverse have the same mu.
-    failure
-        Probability in [0, 1] that the Gaussian bound may leave out; default: 1e-10, and 0 for a Gaussian
-        curve, whose regret is 0 then.
-
-    Returns
-    -------
-    Reduction
-        ``mu`` an upper bound, with its lower bound, regret, the best case and the place where it is tight.
-
-    Raises
-    ------
-    PrecisionError
-        If neither the profile down to ``failure`` nor the structure of the curve bounds mu; give a larger
-        failure.
-
-    Notes
-    -----
     f >= g iff delta_f <= delta_g at every real eps. As g is symmetric, eps >= 0 for f and for f^-1 is enough;
     and from the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are
     decided by convexity.

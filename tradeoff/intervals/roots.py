@@ -12,28 +12,13 @@ from tradeoff.intervals.bounds import Array
 def bracket_root(
     function: Callable[[Array], Array], level: Array, *, farthest: float = 1e18
 ) -> tuple[Array, Array]:
-    """Find neighbouring points where a decreasing function is above ``level`` and not above it.
+    """Find neighbouring points where a decreasing function is above each ``level`` and not above it.
 
-    Parameters
-    ----------
-    function
-        Decreasing up to rounding; called with arrays shaped like ``level``.
-    level
-        Levels to cross.
-    farthest
-        Where the search, from -1 and 1 outwards, gives up: losses, quantiles and levels are smaller. At most
-        1e300, so that it can be doubled.
-
-    Returns
-    -------
-    tuple of arrays
-        ``above`` with function(above) > level, or -inf; ``at_most`` with function(at_most) <= level, or +inf.
-        Both were evaluated, so they are valid whatever the function does in between; where it does not cross
-        within reach, one is the farthest point evaluated.
-
-    Notes
-    -----
-    Chandrupatla's method (1997), until no float is left between: halves, or inverse quadratic steps.
+    That is function(above) > level, or -inf, and function(at_most) <= level, or +inf. Both were evaluated, so
+    they are valid whatever the function does in between; where it does not cross within reach, one is the
+    farthest point evaluated. The search, from -1 and 1 outwards, gives up at ``farthest``: losses, quantiles
+    and levels are smaller. Then Chandrupatla's method (1997), until no float is left between: halves, or
+    inverse quadratic steps.
     """
     ends = []
     for start, outside in ((-1.0, np.less_equal), (1.0, np.greater)):

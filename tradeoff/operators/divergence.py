@@ -51,11 +51,6 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
 
     By Jensen's inequality D_F falls when outcomes are merged, so that it follows the Blackwell order (Liese,
     Vajda 2006, Theorem 14). chi2 = e^D_2 - 1 and the squared Hellinger distance is 1 - e^(-D_(1/2)/2).
-
-    Raises
-    ------
-    DomainError
-        If the name is unknown, or the function is not convex.
     """
     if isinstance(function, str) and function in _NAMED:
         return _NAMED[function](curve)
@@ -81,8 +76,8 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     F(r) >= F(u) - g (u - r), g its slope after u.
     """
     law = polygon.loss_distribution()
-    loss, log_p, slack = law.atoms
-    at = loss + Bounds(-law.loss_error, law.loss_error)
+    loss, log_p, slack, error = law.atoms
+    at = loss + Bounds(-error, error)
     mass = exp(at + log_p) * (1 + Bounds(-slack, slack))
     low, high = exp(-at)
     first, last, farther = (

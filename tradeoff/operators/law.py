@@ -18,7 +18,7 @@ from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, total
-from tradeoff.intervals.roots import largest
+from tradeoff.intervals.roots import bracket_root
 from tradeoff.operators.order import largest_loss
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw
@@ -87,7 +87,7 @@ class Law:
         law = self._single if others or n > 1 else first
         if law is None:
             raise DomainError("the atoms of a product are not listed; use those of its factors")
-        loss, log_p, _ = law.atoms
+        loss, log_p, *_ = law.atoms
         return loss, np.exp(log_p), np.exp(log_p + loss)
 
     @cached_property
@@ -104,7 +104,7 @@ class Law:
         if any(low is not high or len(low.atoms.loss) == 0 for low, high, _ in self._pairs):
             return None
         laws = [
-            AtomicLaw(*law.atoms[:2], slack=law.atoms.slack, position=float(np.max(law.loss_error)))
+            AtomicLaw(*law.atoms[:2], slack=law.atoms.slack, position=float(np.max(law.atoms.error)))
             for law, *_ in self._pairs
         ]
         result = exact.product(laws, [n for *_, n in self._pairs])
@@ -208,18 +208,13 @@ class Law:
         """Return about the loss, in nats, where the cdf crosses a mass of at most 1/2."""
         end = _FARTHEST if self._single is None else 1e300
 
-        def is_below(t: float) -> bool:
-            return t <= -end or (t < end and sum(self.cdf(t, under=under)) < 2 * mass)
+        def rarity(t: Array) -> Array:
+            """Return the reciprocal of the cdf, which falls, between ``end`` on both sides."""
+            with np.errstate(divide="ignore"):
+                each = 2 / np.add(*self.cdf(t, under=under))
+            return np.where(t <= -end, np.inf, np.where(t >= end, 0.0, each))
 
-        mean, variance = self.cumulants(under=under)
-        reach = math.sqrt(variance) + 1e-9 * (1 + abs(mean))
-        low, high = mean - reach, mean + reach
-        # Rare losses lie any number of standard deviations away.
-        while not is_below(low):
-            low, high = low - 2 * (high - low), low
-        while is_below(high):
-            low, high = high, high + 2 * (high - low)
-        result = largest(is_below, low, high)
+        result = float(bracket_root(rarity, np.array([1 / mass]), farthest=end)[0][0])
         resolved = mass >= _MIN_MASS and abs(result) + 2 * _STEP < end
         if resolved and self._single is None:  # the mass must begin within two steps
             before, after = (self.cdf(result + side * _STEP, under=under) for side in (-1, 2))
@@ -229,7 +224,7 @@ class Law:
             raise DomainError(f"no quantile of a mass of {mass!r}: {reasons}; choose a level nearer to 1/2")
         if (atoms := self._atoms) is not None:
             k = int(np.argmin(np.abs(atoms.loss - result)))
-            if abs(atoms.loss[k] - result) <= 2 * atoms.loss_error[k]:
+            if abs(atoms.loss[k] - result) <= 2 * atoms.atoms.error[k]:
                 result = float(atoms.loss[k])
         return max(result, -self._inverse.supremum)
 
@@ -271,8 +266,8 @@ def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
 
 def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:
     """Bound sum_j p_j (e^l_j - e^t)^+ and the P-mass above t, at each loss t."""
-    loss = Bounds(atoms.loss - atoms.loss_error, atoms.loss + atoms.loss_error)
-    slack = atoms.atoms.slack
+    *_, slack, error = atoms.atoms
+    loss = Bounds(atoms.loss - error, atoms.loss + error)
     weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
     rows = []
     for t in at.tolist():
@@ -284,12 +279,12 @@ def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Arr
 
 def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[Array, Array]:
     """Bound the mass up to each loss: from below that certainly there, from above that possibly there."""
-    loss, log_p, slack = law.atoms
+    loss, log_p, slack, error = law.atoms
     weight = np.exp(log_p + (loss if under == "Q" else 0.0))
     lowest = law.mass_at_minus_infinity if under == "P" else 0.0
     sides = []
     for sign in (-1.0, 1.0):
-        earliest = loss - sign * law.loss_error  # the truth of an atom lies between both
+        earliest = loss - sign * error  # the truth of an atom lies between both
         atoms = [lowest + np.sum((weight * (1 + sign * slack))[earliest <= t]) for t in at]
         rest = [_continuous(law, t, sign, under) for t in at.tolist()] if law.continuous else 0.0
         # A relative error of 2e-12 is granted to sums, exponentials and masses at infinity.

@@ -13,14 +13,12 @@ import numpy as np
 from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate
 from tradeoff.pld.gaussian import (
     MOST,
-    DampedNormalBase,
     NormalBase,
     Points,
     Trapezoid,
+    WindowBase,
     line_points,
-    line_rule,
     path_points,
-    path_rule,
 )
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed, weighted_mass
@@ -83,7 +81,7 @@ def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
 
 
 def _steep(part: Component) -> bool:
-    """Whether a share is above one half, so that no path exists next to the line: see ``path_rule``."""
+    """Whether a share is above one half, so that no path exists next to the line: see ``NormalBase.rule``."""
     return max(part.b.part, part.d.part) > MOST
 
 
@@ -124,7 +122,7 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
     last = few_bits(sharp / 2 + max(level / sharp, mu + (level + math.log(part.b.part)) / sharp))
     if mu > sharp:
         return law
-    base = DampedNormalBase(mu, last, sharp)
+    base = WindowBase(mu, last, sharp)
     return DampedPLD(law, replace(part, base=base), base.outside(part.b))
 
 
@@ -182,15 +180,23 @@ class BatchedTransform(QuadratureTransform):
         self._begin([[part] for part in batch.parts], batch.counts, c, digits)
 
     def _on_line(self, j: int) -> QuadratureNodes:
-        each = zip(self.batch.parts, self._paces, self.each, strict=True)
-        rules = [line_rule(part, self.c, self.finer**j / pace, digits) for part, pace, digits in each]
-        return _padded(line_points, self.batch.column, self.c, rules)
+        return _padded(
+            line_points,
+            self.batch.column,
+            self.c,
+            self._rules([self.finer**j / pace for pace in self._paces]),
+        )
 
     @cached_property
     def _path(self) -> QuadratureNodes | None:
-        result = [path_rule(part, self.c, n) for part, n in zip(self.batch.parts, self.each, strict=True)]
-        rules = [rule for rule in result if rule is not None]
-        return _padded(path_points, self.batch.column, self.c, rules) if len(rules) == len(result) else None
+        rules = self._rules([None] * len(self.each))
+        return None if None in rules else _padded(path_points, self.batch.column, self.c, rules)
+
+    def _rules(self, y: Sequence[float | None]) -> list[Any]:
+        """Return the rule of each row for frequencies up to y; None where one for all does not exist."""
+        bases: list[Any] = [part.base for part in self.batch.parts]
+        rows = zip(bases, self.batch.parts, self.each, y, strict=True)
+        return [base.rule(part, self.c, digits, top) for base, part, digits, top in rows]
 
 
 def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezoid]) -> QuadratureNodes:

@@ -39,10 +39,6 @@ class SamplingRate(NamedTuple):
         """Bounds on the slope of log(1 - s + s e^loss), over all losses."""
         return float(self.rest == 0), float(self.part > 0)
 
-    def complement(self) -> SamplingRate:
-        """Return the complement as the rate."""
-        return SamplingRate(self.rest, self.part)
-
 
 def subsampled_loss(rate: SamplingRate, loss: Array) -> Array:
     """Return log(1 - s + s e^loss)."""
@@ -292,14 +288,6 @@ class Component:
         b = SamplingRate(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
         return replace(self, g=p * self.g, b=b, units=self.units + (1 if self.pure else 3))
 
-    def reversed(self) -> Component:
-        """Return the component with P and Q exchanged."""
-        return replace(self, g=-self.g, b=self.d, d=self.b)
-
-    def weighted(self, weight: float) -> Component:
-        """Return the component as a part of a mixture."""
-        return replace(self, k=weight * self.k, units=self.units + 1)
-
     def positive_part(self) -> list[Component] | None:
         """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0; None where the base has none.
 
@@ -311,7 +299,8 @@ class Component:
             return None if half is None else [replace(self, base=half)]
         if self.base.half:
             return []
-        return [replace(self, base=half, g=-self.g, b=self.b.complement(), d=self.d.complement())]
+        b, d = (SamplingRate(rate.rest, rate.part) for rate in (self.b, self.d))
+        return [replace(self, base=half, g=-self.g, b=b, d=d)]
 
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP, log dQ (over k phi) and L at base losses known to ``error``.
@@ -349,9 +338,11 @@ def log_sum(weights: Array) -> Array:
     return np.asarray(peak + np.log(np.sum(np.exp(weights - peak), axis=-1, keepdims=True)))
 
 
-def scaled(power: float, ends: tuple[float, float]) -> tuple[float, float]:
-    """Return the range of power times the numbers between two ends."""
-    each = power * ends[0], power * ends[1]
+def extremes(
+    q: tuple[float, float], p: tuple[float, float], *weights: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the range of u q + v p over numbers between these ends, for all the weights (u, v)."""
+    each = [u * s + v * t for u, v in weights for s in q for t in p]
     return min(each), max(each)
 
 
@@ -359,14 +350,7 @@ def tilted(
     q: tuple[float, float], p: tuple[float, float], powers: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the range of (1 - c) p + c q over slopes between these ends, for all the powers c and for 0."""
-    ends = [(scaled(c, q), scaled(1 - c, p)) for c in (0.0, *powers)]
-    return min(by_q[0] + by_p[0] for by_q, by_p in ends), max(by_q[1] + by_p[1] for by_q, by_p in ends)
-
-
-def slopes(component: Component, powers: tuple[float, float]) -> tuple[float, float]:
-    """Return bounds on d log(tilted density over phi)/dl, for all the powers, and for both of the base."""
-    low, high = tilted(component.b.slopes, component.d.slopes, powers)
-    return min(low, 0.0), max(high, 1.0)
+    return extremes(q, p, *((c, 1 - c) for c in (0.0, *powers)))
 
 
 def panel_rule(

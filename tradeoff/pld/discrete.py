@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,27 +62,21 @@ class AtomicLaw(PrivacyLossDistribution):
     continuous = False
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         return (float(self.loss[0]), float(self.loss[-1])) if len(self.loss) else (0.0, 0.0)
 
-    @property
+    @cached_property
     def atoms(self) -> Atoms:
         # By default log_p is a logarithm of a few operations, to a unit of itself.
         slack = (8 + 2 * np.abs(self.log_p)) * UNIT if self.slack is None else self.slack
-        return Atoms(self.loss, self.log_p, slack)
-
-    @property
-    def loss_error(self) -> Array:
-        if self.position is None:
-            return UNIT * (8 * np.abs(self.loss) + 16 * UNIT)
-        return np.full(len(self.loss), self.position)
+        error = UNIT * (8 * np.abs(self.loss) + 16 * UNIT)
+        error = error if self.position is None else np.full(len(self.loss), self.position)
+        return Atoms(self.loss, self.log_p, slack, error)
 
     @property
     def enclosure(self) -> tuple[float, float]:
-        if len(self.loss) == 0:
-            return 0.0, 0.0
-        (low, high), error = self.range, self.loss_error
-        return low - float(error[0]), high + float(error[-1])
+        loss, _, _, error = self.atoms
+        return (float(loss[0] - error[0]), float(loss[-1] + error[-1])) if len(loss) else (0.0, 0.0)
 
     def sketch(self) -> PlanningPoints:
         each = -(-len(self.loss) // 2**17)  # most points of a sketch, which only choices are made of
@@ -139,11 +133,12 @@ class BinomialLaw(AtomicLaw):
         return (self, count) if self.n == 1 else (binomial_law(self.epsilon, 1), count * self.n)
 
     @property
-    def range(self) -> tuple[float, float]:
-        return -self.n * self.epsilon, self.n * self.epsilon  # also where the ends were left out
+    def enclosure(self) -> tuple[float, float]:
+        most = self.n * self.epsilon * (1 + 16 * UNIT) + TINY  # also where the ends were left out
+        return -most, most
 
-    def described(self, count: int) -> dict[str, Any]:
-        return {"law": {"kind": "response", "epsilon": self.epsilon}, "count": self.n * count}
+    def description(self) -> dict[str, Any]:
+        return {"kind": "response", "epsilon": self.epsilon} if self.n == 1 else super().description()
 
 
 def too_many(name: str, count: float) -> SizeError:
@@ -168,8 +163,8 @@ def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     return BinomialLaw(loss, log_p, slack=slack, lost=lost, symmetric=True, epsilon=epsilon, n=n)
 
 
-def merged(loss: Array, log_p: Array, slack: Array) -> Atoms:
-    """Sort atoms and add the masses of equal losses."""
+def merged(loss: Array, log_p: Array, slack: Array) -> tuple[Array, Array, Array]:
+    """Sort atoms, and add the masses of equal losses."""
     loss, log_p, slack = in_order([(loss, log_p, slack)])
     starts = np.flatnonzero(np.append(True, np.diff(loss) > 0))
     top = np.maximum.reduceat(log_p, starts)
@@ -177,7 +172,7 @@ def merged(loss: Array, log_p: Array, slack: Array) -> Atoms:
     mass = np.add.reduceat(share, starts)
     total = top + np.log(mass).astype(float)
     off = (np.add.reduceat(share * slack, starts) / mass).astype(float)
-    return Atoms(loss[starts], total, off + UNIT * (8 + 2 * np.abs(total)))
+    return loss[starts], total, off + UNIT * (8 + 2 * np.abs(total))
 
 
 def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
@@ -197,7 +192,7 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
     if max(map(abs, ends)) > near:
         return law
     far = np.abs(law.atoms.loss) > near
-    loss, log_p, slack = (each[far] for each in law.atoms)
+    loss, log_p, slack, known = (each[far] for each in law.atoms)
     mass, position = np.exp(log_p), None
     # Exponentials cost 8 units, mass_at_minus_infinity is known to 16, and each difference costs one.
     error = float(np.sum(mass * (slack + 9 * UNIT))) + UNIT * (17 * law.mass_at_minus_infinity + len(mass))
@@ -207,7 +202,7 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
         off = min(error / rest + UNIT * (8 + 2 * abs(log_rest)), 1.0)
         own = np.zeros(1), np.array([log_rest]), np.array([off])
         loss, log_p, slack = in_order([(loss, log_p, slack), own])
-        position = float(np.max(law.loss_error[far], initial=near))
+        position = float(np.max(known, initial=near))
     ends = law.mass_at_minus_infinity, law.mass_at_plus_infinity
     return AtomicLaw(loss, log_p, *ends, slack, law.lost, position)
 
@@ -222,9 +217,7 @@ class DiscreteGaussianLaw(AtomicLaw):
     def description(self) -> dict[str, Any]:
         return {"kind": "discrete gaussian", "sigma": self.sigma, "shift": self.shift}
 
-    @property
-    def range(self) -> tuple[float, float]:
-        return -np.inf, np.inf  # the far tails were left out
+    enclosure = -np.inf, np.inf  # the far tails were left out
 
     def transform(self, c: float, digits: float) -> Transform | None:
         if self.sigma < 1.0:  # narrower laws are few atoms, and their sums over frequencies long
@@ -328,10 +321,7 @@ class CutLaw(AtomicLaw):
     """Atoms whose far tails were left out."""
 
     description = PrivacyLossDistribution.description
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return -np.inf, np.inf
+    enclosure = -np.inf, np.inf
 
 
 @lru_cache(maxsize=128)  # every question of a plan needs all its laws; each has at most 2 MiB
@@ -341,7 +331,7 @@ def skellam_law(variance: float, shift: int) -> CutLaw:
     # Most atoms of a Skellam law: some seconds, as every one is computed in balls.
     if 2 * reach + shift > 2**17:
         raise too_many(f"Skellam noise of variance {variance:.6g}, shifted by {shift},", 2.0 * reach + shift)
-    log_p, x = _skellam(variance, reach, shift), range(-reach, shift + reach + 1)
+    log_p, x = _skellam(variance, reach + shift), range(-reach, shift + reach + 1)
     loss = [float((log_p[abs(k - shift)] - log_p[abs(k)]).mid()) for k in x]
     mass = [float(log_p[abs(k)].mid()) for k in x]
     return CutLaw(np.array(loss), np.array(mass), lost=LOST, symmetric=True)
@@ -359,25 +349,15 @@ def _reach(variance: float) -> int:
     return high
 
 
-def _skellam(variance: float, reach: int, shift: int) -> list[balls.Balls]:
-    """Return log p(0), log p(1), ..., log p(reach + shift), known to far more digits than floats have.
-
-    The ratios rho_k = I_k/I_(k-1) = 1/(2k/v + rho_(k+1)) fall with k (Turan's inequality), so that
-    e^-asinh(k/v) <= rho_k <= e^-asinh((k-1)/v). Downwards from twice the reach, where the lower bound starts,
-    its error shrinks by rho_k rho_(k+1) a step, to less than e^-1500; the balls hold the rounding.
-    """
-    v, keep = balls.to_ball(variance), reach + shift
-    top = keep + reach + 1
-    ratio, total, ratios = (-(top / v).asinh()).exp(), balls.to_ball(0), []
-    for k in range(top - 1, 0, -1):
-        ratio = 1 / (2 * k / v + ratio)
-        total = ratio * (1 + total)
-        if k <= keep:
-            ratios.append(ratio)
-    log_p = [-(1 + 2 * total).log()]
-    for each in reversed(ratios):
-        log_p.append(log_p[-1] + each.log())
-    return log_p
+def _skellam(variance: float, top: int) -> list[balls.Balls]:
+    """Return log p(0), ..., log p(top), by I_(k-1) = I_(k+1) + 2 k/v I_k: sums of positive terms in balls."""
+    v = balls.to_ball(variance)
+    after, here = (v.bessel_i(k, scaled=True) for k in (top + 1, top))
+    log_p = [here.log()]
+    for k in range(top, 0, -1):
+        after, here = here, after + 2 * k / v * here
+        log_p.append(here.log())
+    return log_p[::-1]
 
 
 def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
@@ -432,14 +412,14 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     # r: a product and a sum of at most all losses cost two units, three where there are twice as many.
     apart = (4 + 2 * len(laws)) * UNIT * largest
     for law, n in zip(laws, counts, strict=True):
-        loss, log_p, slack = law.atoms
+        loss, log_p, slack, error = law.atoms
         at = np.rint((loss - loss[0]) / gap).astype(np.int64)
         off = float(np.max(np.abs(loss - (loss[0] + gap * at))))
         if off > _SAME * gap:
             return None
         start += n * loss[0]
         apart += n * (off + 4 * UNIT * float(np.max(np.abs(loss))))
-        position += n * float(np.max(law.loss_error))
+        position += n * float(np.max(error))
         each = np.zeros((2, at[-1] + 1), np.longdouble)
         each[0, at] = np.exp(log_p.astype(np.longdouble) + loss.astype(np.longdouble) / 2)
         each[1] = each[0]
@@ -522,5 +502,7 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     log_p = np.log(p[seen]).astype(float)
     errors = np.minimum(off[seen] / p[seen], 1.0).astype(float) + slack + 3 * r
     errors += UNIT * (8 + 2 * np.abs(log_p))
-    position = max(float(np.max(law.loss_error)) for law in laws) + float(np.max(every - loss[owner])) + 3 * r
+    position = (
+        max(float(np.max(law.atoms.error)) for law in laws) + float(np.max(every - loss[owner])) + 3 * r
+    )
     return CutLaw(loss[seen], log_p, slack=errors, position=position + 8 * UNIT * float(np.max(np.abs(loss))))

@@ -18,7 +18,7 @@ The step does not depend on y.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -37,10 +37,7 @@ from tradeoff.pld.components import (
     QuadratureNodes,
     SamplingRate,
     Tail,
-    scaled,
-    slopes,
-    subsampled_loss,
-    subsampled_slope,
+    extremes,
     tilted,
 )
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
@@ -58,9 +55,9 @@ _STRIP = 2.8
 class Trapezoid(NamedTuple):
     """A trapezoid rule: its step, its first and last node, and the parameters of its error.
 
-    Those are the room outside the ends, the digits, how many nodes may be left out, the distance of the rule
-    from the line (of a half line, its angle at 0), by which exponent the integrand grows there, the mass that
-    damping takes off, and the stretch of a half line. Columns of them are for as many rows of nodes.
+    Those are the room outside the ends, the digits, the distance of the rule from the line (of a half line,
+    its angle at 0), by which exponent the integrand grows there, the mass that damping takes off, and the
+    stretch of a half line. Columns of them are for as many rows of nodes.
     """
 
     h: float
@@ -68,11 +65,15 @@ class Trapezoid(NamedTuple):
     last: float
     spare: float
     digits: float
-    reach: float
     a: float = 0.0
     grown: float = 0.0
     outside: float = 0.0
     stretch: float = 1.0
+
+    @property
+    def size(self) -> float:
+        """The number of nodes."""
+        return self.last - self.first + 1.0
 
     def left_out(self, log_p: Array, loss: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
         """Return a bound on the mass outside the ends, over the largest term, and which nodes count.
@@ -104,12 +105,6 @@ class Place(NamedTuple):
 Points = Callable[[Component, float, Trapezoid, Array], tuple[QuadratureNodes, NDArray[np.bool_]]]
 
 
-def nodes(points: Points, part: Component, c: float, rule: Trapezoid) -> QuadratureNodes:
-    """Return the nodes of a rule that are not negligible."""
-    result, kept = points(part, c, rule, np.arange(rule.first, rule.last + 1.0))
-    return result.only(kept)
-
-
 def step(scale: float, y: float, falling: float, digits: float) -> float:
     """Return the step of a trapezoid rule on the real line with error e^-digits at frequencies up to y.
 
@@ -124,84 +119,31 @@ def step(scale: float, y: float, falling: float, digits: float) -> float:
     return few_bits(2 * math.pi * a / (digits + growth))
 
 
-def line_rule(part: Component, c: float, y: float, digits: float) -> Trapezoid:
-    """Return the rule over the whole line for E e^((c' + iy') L), |c' - c| <= MARGIN, |y'| <= y.
-
-    On Im x = a the modulus of phi grows by e^(a^2/2), that of e^(iyL) by at most e^(y mu a), since arg e^l =
-    mu a bounds the difference of the two arguments; a negative power of 1 - p + p e^l grows by at most cos(mu
-    a/2)^power: see ``step``.
-    """
-    mu, powers = part.base.scale, (c - MARGIN, c + MARGIN)
-    falling = max(0.0, -powers[0]) * (min(part.b) > 0)
-    falling += max(0.0, powers[1] - 1) * (min(part.d) > 0)
-    h = step(mu, y, falling, digits)
-    spare = math.sqrt(2 * digits) + 1.5
-    low, high = _ends(part, powers, spare)
-    first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-    _check_size(last - first, part.base)
-    return Trapezoid(h, first, last, spare, digits, last - first + 1.0)
-
-
 def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[float, float]:
     """Bound the tilt of phi by the slopes of both densities: to the left of -spare, and anywhere.
 
     Slopes rise, so that those at -spare bound all to the left of it.
     """
-    at = part.base.loss(np.array([-spare]))
+    at = float(part.base.loss(np.array(-spare)))
     left_q, left_p = ((rate.slopes[0], _slope(rate, at)) for rate in (part.b, part.d))
-    return min(tilted(left_q, left_p, powers)[0], 0.0), slopes(part, powers)[1]
+    left, right = tilted(left_q, left_p, powers), tilted(part.b.slopes, part.d.slopes, powers)
+    return min(left[0], 0.0), max(right[1], 1.0)
 
 
-def _slope(rate: SamplingRate, loss: Array) -> float:
-    return float(subsampled_slope(rate, loss, subsampled_loss(rate, loss))[0]) * (1 + 1e-9)
+def _slope(rate: SamplingRate, loss: float) -> float:
+    """Bound s e^loss/(1 - s + s e^loss) from above."""
+    return rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
 
 
-def _check_size(count: float, base: Base) -> None:
-    if count > MAX_NODES:
-        raise SizeError(f"the quadrature of {base!r} needs {count:.3g} nodes, above {MAX_NODES}")
+def _checked(rule: Trapezoid, base: Base) -> Trapezoid:
+    if rule.size > MAX_NODES:
+        raise SizeError(f"the quadrature of {base!r} needs {rule.size:.3g} nodes, above {MAX_NODES}")
+    return rule
 
 
-def damped_rule(part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid:
-    """Return the rule of a damped density on the line for frequencies up to y, or on the path for all.
-
-    It is for c > 1, and at c = 0 and 1 for that power alone.
-
-    With w = e^-e^(k (x - last)) and v = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos of
-    the angle. That is at most e^((1 - g) e^m) w(x) up to x_2 = last + m/k. Where g k e^m >= t + 1, t = c mu
-    times the slope of log Q in l at x_2, v w^g falls faster than e^-x from there on, as w falls faster than
-    that slope rises, k >= mu. So the integral from there is at most v w^g/x_2 there. As v w^g is at least 1/e
-    times that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times the integral before at most.
-
-    With the factor 1 - e^-v of a window, Re v >= 0, |1 - e^-v| is at most min(|v|, 2), and so 7/3 times its
-    value on the line, as long as that is all from 1/(t + 1) before x_2 on: v >= 2 there.
-    """
-    base: Any = part.base
-    mu, last, k = base.scale, base.last, base.sharp
-    spare, power = math.sqrt(2 * digits) + 1.5, c + MARGIN
-
-    def bend(g: float, room: float) -> tuple[float, float]:
-        """Return m and t, the slope from above: a large enough m makes the slope at it enough."""
-        t = power * mu
-        for _ in range(4):
-            m = max(math.log((t + room) / (g * k)), 0.0)
-            t = power * mu * _slope(part.b, base.loss(np.array([last + m / k])))
-        return m, t
-
-    m, t = bend(0.5, 1.0)
-    angle = min(1.0, math.sqrt(2 * digits * k / (t + k)), _STRIP / 2 * k / mu)
-    g = math.cos(angle)
-    m, t = bend(g, 1.0)
-    grown = (1 - g) * math.exp(m) + math.log1p(math.e * (t + 1) / last)
-    grown += math.log(7 / 3) * isinstance(base, WindowBase)
-    a = angle / k / (1 if y is not None else 2)
-    growth = grown + (2 * a * a if y is None else a * a / 2 + y * mu * a)
-    h = few_bits(2 * math.pi * a / (digits + growth))
-    m, t = bend(1.0, spare)
-    end = last + max(m, math.log(digits + t)) / k
-    first, end = math.floor(-spare / h), math.ceil(end / h)
-    _check_size(end - first, base)
-    reach, away = end - first + 1.0, 0.0 if y is not None else a
-    return Trapezoid(h, first, end, spare, digits, reach, away, grown + away * away / 2, base.outside(part.d))
+def _falling(part: Component, powers: tuple[float, float]) -> float:
+    """Return minus the sum of the negative powers of P and of Q, of those that grow off the line."""
+    return max(0.0, -powers[0]) * (min(part.b) > 0) + max(0.0, powers[1] - 1) * (min(part.d) > 0)
 
 
 def line_points(
@@ -222,56 +164,9 @@ def line_points(
     units = units + base.damping_error(x)
     tails, kept = rule.left_out(log_p, logs.loss, c)
     # Tails outside the nodes left out are small as those are.
-    out = rule.reach + 2 * (1 + 1 / (rule.h * rule.spare))
+    out = rule.size + 2 * (1 + 1 / (rule.h * rule.spare))
     lost = 3 * np.exp(-rule.digits) + tails + out * np.exp(-rule.digits - 20) + rule.outside
     return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, lost), kept
-
-
-def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
-    """Return the rule next to the line for E e^((c' + iy') L), |c' - c| <= MARGIN, at all y' >= 0.
-
-    None where a share is above one half, nodes are too many, or e^l overflows.
-    """
-    mu, powers = part.base.scale, (c - MARGIN, c + MARGIN)
-    falling = max(0.0, -powers[0]) * (part.b.part > 0) + max(0.0, powers[1] - 1) * (part.d.part > 0)
-    # Farther from the line, or at larger arguments of e^l, moduli and so the rounding grow by more than nodes
-    # fall; and by at most e^(1/2) for negative powers.
-    a = min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling)))
-    growth = 2 * a * a - falling * math.log(math.cos(mu * a))
-    h = few_bits(2 * math.pi * a / (digits + growth))
-    spare = math.sqrt(2 * digits) + 1.5
-    low, high = _ends(part, powers, spare)
-    first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-    # Tilts that need more nodes are rare, and their lines of few frequencies; squares of e^300 are floats.
-    if max(part.b.part, part.d.part) > MOST or last - first > 20_000 or mu * h * last > 300.0:
-        return None
-    grown = a * a / 2 - falling * math.log(math.cos(mu * a / 2))
-    return Trapezoid(h, first, last, spare, digits, last - first + 1.0, a, grown)
-
-
-def half_rule(part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid:
-    """Return the rule of a half line, on it for frequencies up to y, or on a path above it for all.
-
-    It is that of the line in u, for t = T(u) = s log(1 + w), w = e^(u + ia). On Im u = v, a + v = angle, Re t
-    grows from 0 to infinity, Im t from 0 to s angle, and |T'| = s |w|/|1 + w| is at most 1/cos(angle) times
-    Re T'. So the integrand has a modulus that integrates to at most e^growth M(c) on every line between those
-    of angle 0 (on the path), or -1.3, and 1.3. At a node, |F T'| h at x = Re t is at most that, too: log |F|
-    is harmonic, so that F(x) is at most 2/(pi r) times the largest integral of |F| along a line that meets
-    the disc of radius r = |T'| cos(a) about x, and r is at most x and s. To the left the nodes fall as e^u;
-    to the right t grows nearly as s u, and they fall at least s ``spare`` a unit of u.
-    """
-    mu, powers = part.base.scale, (c - MARGIN, c + MARGIN)
-    falling = max(0.0, -powers[0]) * (min(part.b) > 0) + max(0.0, powers[1] - 1) * (min(part.d) > 0)
-    widest, top = 1.3, min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling))) * (2 if y is None else 1)
-    growth = top * top / 2 - falling * math.log(math.cos(mu * top / 2)) - math.log(math.cos(widest))
-    a, growth = (widest / 2, growth) if y is None else (0.0, growth + y * mu * top)
-    h, stretch = few_bits(2 * math.pi * (widest - a) / (digits + growth)), top / widest
-    spare = math.sqrt(2 * digits) + 1.5
-    end = mu * (slopes(part, powers)[1] - 0.5) + spare
-    first, last = math.floor(-(digits + 13) / h), math.ceil(end / stretch / h)
-    _check_size(last - first, part.base)
-    away = min(1.0, spare * stretch) / 2
-    return Trapezoid(h, first, last, away, digits, last - first + 1.0, a, 2 * growth, 0.0, stretch)
 
 
 def path_points(
@@ -290,7 +185,7 @@ def path_points(
     real = part.logs(loss, moved)
     tails, kept = rule.left_out(real.p - z.real**2 / 2 + width.real - fading.real, real.loss, c)
     lift = np.exp(rule.grown)
-    lost = 3 * np.exp(-digits) + lift * (tails + rule.reach * np.exp(-digits - 20)) + rule.outside
+    lost = 3 * np.exp(-digits) + lift * (tails + rule.size * np.exp(-digits - 20)) + rule.outside
     # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by two.
     turn, rise, width = mu * a, np.exp(loss), width + np.log(rule.h * part.k)
     excess = np.expm1(loss) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2 + 1j * (rise * np.sin(turn))
@@ -336,12 +231,12 @@ class GaussianLaw(PrivacyLossDistribution):
     damping = True
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         reach = self.mu * REACH + self.mu * self.mu / 2
         return -reach, reach
 
     @property
-    def range(self) -> tuple[float, float]:
+    def enclosure(self) -> tuple[float, float]:
         return (-np.inf, np.inf) if self.mu else (0.0, 0.0)
 
     def sketch(self) -> PlanningPoints:
@@ -367,19 +262,6 @@ class GaussianLaw(PrivacyLossDistribution):
         """Bound the error of an edge by 4 units of a and mu^2: mu itself, a quotient and a sum."""
         return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
-    def _bulk(self, x: Array) -> Iterator[tuple[tuple[float, float], NDArray[np.bool_]]]:
-        """Yield where P or Q has a density that is a float, and the cells of which it is all the curvature.
-
-        The part of P's integrand taken off by a reference falls as e^(-mu t) from where a cell stops, and
-        that of Q's from where it starts: a unit away it is nothing.
-        """
-        mu, start, stop = self.mu, x[:-1], x[1:]
-        if mu > 2 * REACH:
-            yield (-REACH, REACH), stop > REACH + 1
-            yield (mu - REACH, mu + REACH), start < mu - REACH - 1
-        else:
-            yield (-REACH, mu + REACH), np.zeros(len(start), dtype=bool)
-
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu
         x = edges / mu + mu / 2
@@ -391,13 +273,13 @@ class GaussianLaw(PrivacyLossDistribution):
             return under_q * -np.expm1(-mu * rise), under_p * -np.expm1(-mu * fall)
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
-        excess, deficit = np.sum(
-            [
-                integrate(gaps, x[:-1], x[1:], np.where(alone, REACH + 1, steepest + mu + 1), within)
-                for within, alone in self._bulk(x)
-            ],
-            axis=0,
-        )
+        # Where P or Q has a density that is a float.
+        whole, ends = (-REACH, mu + REACH), ((-REACH, REACH), (mu - REACH, mu + REACH))
+        parts = [
+            integrate(gaps, x[:-1], x[1:], steepest + mu + 1, within)
+            for within in (ends if mu > 2 * REACH else (whole,))
+        ]
+        excess, deficit = np.sum(parts, axis=0)
         # With z = |x| + mu: point and difference, known to 4 units of z, and a square move the exponent by 5
         # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
         density = (64 + 5 * (steepest + mu) ** 2) * UNIT
@@ -425,9 +307,8 @@ class NormalBase(AffineBase):
         return x
 
     def grid(self, component: Component, c: float, size: int) -> Array:
-        q, p = scaled(c + 1, component.b.slopes), scaled(2 - c, component.d.slopes)
-        low = self.scale * (q[0] + p[0] - 1) - DROP
-        high = self.scale * max(q[1] + p[1], 1.0) + DROP
+        least, most = extremes(component.b.slopes, component.d.slopes, (c + 1, 2 - c))
+        low, high = self.scale * (least - 1) - DROP, self.scale * max(most, 1.0) + DROP
         coarse = np.linspace(low, high, size)
         logs = component.logs(self.loss(coarse), np.zeros(size))
         top = float(coarse[np.argmax((1 - c) * logs.p + c * logs.q + self.log_density(coarse))])
@@ -440,37 +321,95 @@ class NormalBase(AffineBase):
         moved = 4 * UNIT * (np.abs(mu * x) + mu * mu)
         return Place(x, rule.a, np.zeros(1), 4 * (np.abs(x) + rule.a) ** 2, moved)
 
-    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        return nodes(line_points, component, c, line_rule(component, c, y, digits))
+    def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid | None:
+        """Return the rule for E e^((c' + iy') L), |c' - c| <= MARGIN, |y'| <= y, or next to the line all y'.
+
+        On Im x = a the modulus of phi grows by e^(a^2/2), that of e^(iyL) by at most e^(y mu a), since arg
+        e^l = mu a bounds the difference of the two arguments; a negative power of 1 - p + p e^l grows by at
+        most cos(mu a/2)^power: see ``step``. Next to the line there is none where a share is above one half,
+        nodes are too many, or e^l overflows.
+        """
+        mu, powers, spare = self.scale, (c - MARGIN, c + MARGIN), math.sqrt(2 * digits) + 1.5
+        falling, a, grown = _falling(part, powers), 0.0, 0.0
+        if y is None:
+            # Farther from the line, or at larger arguments of e^l, moduli and so the rounding grow by more
+            # than nodes fall; and by at most e^(1/2) for negative powers.
+            a = min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling)))
+            growth = 2 * a * a - falling * math.log(math.cos(mu * a))
+            h = few_bits(2 * math.pi * a / (digits + growth))
+            grown = a * a / 2 - falling * math.log(math.cos(mu * a / 2))
+        else:
+            h = step(mu, y, falling, digits)
+        low, high = _ends(part, powers, spare)
+        first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
+        # Tilts that need more nodes are rare, and their lines of few frequencies; squares of e^300 are
+        # floats.
+        near = last - first <= 20_000 and mu * h * last <= 300.0 and max(part.b.part, part.d.part) <= MOST
+        rule = Trapezoid(h, first, last, spare, digits, a, grown)
+        return _checked(rule, self) if y is not None else rule if near else None
+
+    def nodes(self, component: Component, c: float, y: float | None, digits: float) -> Any:
+        if (rule := self.rule(component, c, digits, y)) is None:
+            return None
+        points: Points = path_points if y is None else line_points
+        result, kept = points(component, c, rule, np.arange(rule.first, rule.last + 1.0))
+        return result.only(kept)
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        rule = path_rule(component, c, digits)
-        return None if rule is None else nodes(path_points, component, c, rule)
+        result: QuadratureNodes | None = self.nodes(component, c, None, digits)
+        return result
 
 
 @dataclass(frozen=True)
-class DampedNormalBase(NormalBase):
-    """The standard normal density times e^-e^(k (x - last)), k = ``sharp``, which no tilt outweighs."""
+class WindowBase(NormalBase):
+    """The standard normal density times w(x; last) - w(x; first), w(x; s) = e^-e^(k (x - s)), k = ``sharp``.
+
+    No tilt outweighs w(x; last). The difference is w(x; last) (1 - e^-v), v = e^(k (x - first)) (1 - e^(k
+    (first - last))).
+    """
 
     last: float
     sharp: float
+    first: float = -math.inf
+    unsure: float | None = None
+    """Error of the mass under P that is not in the window, where that matters."""
 
     def damping(self, x: Array, a: float = 0.0) -> Any:
         size, angle = np.exp(self.sharp * (x - self.last)), self.sharp * a
-        return size * (math.cos(angle) + 1j * math.sin(angle)) if a else size
+        turn = math.cos(angle) + 1j * math.sin(angle) if a else 1.0
+        if self.first == -math.inf:
+            return size * turn
+        # From e^4 on, where Re v > 47, the factor is 1.
+        v = np.exp(np.minimum(self.sharp * (x - self.first), 4.0)) * -math.expm1(
+            self.sharp * (self.first - self.last)
+        )
+        if not a:
+            return size - np.log(-np.expm1(-v))
+        v, phase = v * math.cos(angle), v * math.sin(angle)
+        rest = -np.expm1(-v) * np.cos(phase) + 2 * np.sin(phase / 2) ** 2 + 1j * np.exp(-v) * np.sin(phase)
+        return size * turn - np.log(rest)
 
     def damping_error(self, x: Array) -> Array:
-        return np.exp(self.sharp * (x - self.last)) * self._stiffness(x, self.last)
+        def stiffness(place: float) -> Array:
+            """Bound the relative error of e^(k (x - place)), with its cosine and sine, in units of 2^-53.
 
-    def _stiffness(self, x: Array, place: float) -> Array:
-        """Bound the relative error of e^(k (x - place)), with its cosine and sine, in multiples of ``UNIT``.
+            A difference of x, a product itself, and a product; three functions and two products.
+            """
+            return 40 + 4 * self.sharp * (np.abs(x) + abs(place))
 
-        A difference of x, a product itself, and a product; three functions and two products.
-        """
-        return 40 + 4 * self.sharp * (np.abs(x) + abs(place))
+        error = np.exp(self.sharp * (x - self.last)) * stiffness(self.last)
+        if self.first == -math.inf:
+            return error
+        # 1 - e^-v is known to 80 units where it is small, and else to as many of 1; v to as many as e^(k (x -
+        # first)), which move the logarithm by |v|/|e^v - 1| times that, where |e^v - 1| >= Re v >= |v| cos
+        # 1/2. A logarithm costs 8 units of itself.
+        far = self.sharp * (x - self.first)
+        return error + np.where(far < 4.0, 1.2 * stiffness(self.first) + 100 + 8 * np.abs(far), 100.0)
 
     def outside(self, rate: SamplingRate) -> float:
         """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
+        if self.unsure is not None:
+            return self.unsure
         k = self.sharp
         lost = rate.rest + rate.part * math.exp(k * self.scale)
         return math.exp(k * k / 2 - k * self.last) * lost * (1 + 1e-9)
@@ -478,47 +417,47 @@ class DampedNormalBase(NormalBase):
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
         return Tail(np.zeros(1), np.zeros(1))  # trivial: the path bounds it
 
-    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        return nodes(line_points, component, c, damped_rule(component, c, digits, y))
+    def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid:
+        """Return the rule of the damped density on the line for frequencies up to y, or on the path for all.
 
-    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        return nodes(path_points, component, c, damped_rule(component, c, digits))
+        It is for c > 1, and at c = 0 and 1 for that power alone.
 
+        With w = e^-e^(k (x - last)) and v = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos
+        of the angle. That is at most e^((1 - g) e^m) w(x) up to x_2 = last + m/k. Where g k e^m >= t + 1, t =
+        c mu times the slope of log Q in l at x_2, v w^g falls faster than e^-x from there on, as w falls
+        faster than that slope rises, k >= mu. So the integral from there is at most v w^g/x_2 there. As v w^g
+        is at least 1/e times that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times the integral before
+        at most.
 
-@dataclass(frozen=True)
-class WindowBase(DampedNormalBase):
-    """The standard normal density times w(x; last) - w(x; first), w(x; s) = e^-e^(k (x - s)).
+        With the factor 1 - e^-v of a window, Re v >= 0, |1 - e^-v| is at most min(|v|, 2), and so 7/3 times
+        its value on the line, as long as that is all from 1/(t + 1) before x_2 on: v >= 2 there.
+        """
+        mu, last, k = self.scale, self.last, self.sharp
+        spare, power = math.sqrt(2 * digits) + 1.5, c + MARGIN
 
-    That is w(x; last) (1 - e^-v), v = e^(k (x - first)) (1 - e^(k (first - last))).
-    """
+        def bend(g: float, room: float) -> tuple[float, float]:
+            """Return m and t, the slope from above: a large enough m makes the slope at it enough."""
+            t = power * mu
+            for _ in range(4):
+                m = max(math.log((t + room) / (g * k)), 0.0)
+                t = power * mu * _slope(part.b, float(self.loss(np.array(last + m / k))))
+            return m, t
 
-    first: float = -math.inf
-    unsure: float = 0.0
-    """Error of the mass under P that is not in the window, where that matters."""
-
-    def damping(self, x: Array, a: float = 0.0) -> Any:
-        if self.first == -math.inf:
-            return super().damping(x, a)
-        # From e^4 on, where Re v > 47, the factor is 1.
-        v = np.exp(np.minimum(self.sharp * (x - self.first), 4.0)) * -math.expm1(
-            self.sharp * (self.first - self.last)
-        )
-        if not a:
-            return super().damping(x) - np.log(-np.expm1(-v))
-        v, angle = v * math.cos(self.sharp * a), v * math.sin(self.sharp * a)
-        rest = -np.expm1(-v) * np.cos(angle) + 2 * np.sin(angle / 2) ** 2 + 1j * np.exp(-v) * np.sin(angle)
-        return super().damping(x, a) - np.log(rest)
-
-    def damping_error(self, x: Array) -> Array:
-        # 1 - e^-v is known to 80 units where it is small, and else to as many of 1; v to as many as e^(k (x -
-        # first)), which move the logarithm by |v|/|e^v - 1| times that, where |e^v - 1| >= Re v >= |v| cos
-        # 1/2. A logarithm costs 8 units of itself.
-        far = self.sharp * (x - self.first)
-        more = np.where(far < 4.0, 1.2 * self._stiffness(x, self.first) + 100 + 8 * np.abs(far), 100.0)
-        return super().damping_error(x) + more
-
-    def outside(self, rate: SamplingRate) -> float:
-        return self.unsure
+        m, t = bend(0.5, 1.0)
+        angle = min(1.0, math.sqrt(2 * digits * k / (t + k)), _STRIP / 2 * k / mu)
+        g = math.cos(angle)
+        m, t = bend(g, 1.0)
+        grown = (1 - g) * math.exp(m) + math.log1p(math.e * (t + 1) / last)
+        grown += math.log(7 / 3) * (self.first > -math.inf)
+        a = angle / k / (1 if y is not None else 2)
+        growth = grown + (2 * a * a if y is None else a * a / 2 + y * mu * a)
+        h = few_bits(2 * math.pi * a / (digits + growth))
+        m, t = bend(1.0, spare)
+        end = last + max(m, math.log(digits + t)) / k
+        first, end = math.floor(-spare / h), math.ceil(end / h)
+        away = 0.0 if y is not None else a
+        grown += away * away / 2
+        return _checked(Trapezoid(h, first, end, spare, digits, away, grown, self.outside(part.d)), self)
 
 
 @dataclass(frozen=True)
@@ -559,13 +498,31 @@ class HalfNormalBase(NormalBase):
             x, height, width + 1j * (rule.a - turn) if rule.a else width, 64 + (known + 4) * far**2, moved
         )
 
-    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        return nodes(line_points, component, c, half_rule(component, c, digits, y))
+    def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid | None:
+        """Return the rule of a half line, on it for frequencies up to y, or on a path above it for all.
 
-    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        rule = half_rule(component, c, digits)
-        fits = rule.last - rule.first < 20_000 and self.scale * rule.stretch * rule.h * rule.last < 300.0
-        return nodes(path_points, component, c, rule) if fits else None
+        It is that of the line in u, for t = T(u) = s log(1 + w), w = e^(u + ia). On Im u = v, a + v = angle,
+        Re t grows from 0 to infinity, Im t from 0 to s angle, and |T'| = s |w|/|1 + w| is at most
+        1/cos(angle) times Re T'. So the integrand has a modulus that integrates to at most e^growth M(c) on
+        every line between those of angle 0 (on the path), or -1.3, and 1.3. At a node, |F T'| h at x = Re t
+        is at most that, too: log |F| is harmonic, so that F(x) is at most 2/(pi r) times the largest integral
+        of |F| along a line that meets the disc of radius r = |T'| cos(a) about x, and r is at most x and s.
+        To the left the nodes fall as e^u; to the right t grows nearly as s u, and they fall at least s
+        ``spare`` a unit of u.
+        """
+        mu, powers = self.scale, (c - MARGIN, c + MARGIN)
+        falling = _falling(part, powers)
+        widest, top = 1.3, min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling))) * (2 if y is None else 1)
+        growth = top * top / 2 - falling * math.log(math.cos(mu * top / 2)) - math.log(math.cos(widest))
+        a, growth = (widest / 2, growth) if y is None else (0.0, growth + y * mu * top)
+        h, stretch = few_bits(2 * math.pi * (widest - a) / (digits + growth)), top / widest
+        spare = math.sqrt(2 * digits) + 1.5
+        end = mu * (max(tilted(part.b.slopes, part.d.slopes, powers)[1], 1.0) - 0.5) + spare
+        first, last = math.floor(-(digits + 13) / h), math.ceil(end / stretch / h)
+        away = min(1.0, spare * stretch) / 2
+        rule = _checked(Trapezoid(h, first, last, away, digits, a, 2 * growth, 0.0, stretch), self)
+        fits = last - first < 20_000 and mu * stretch * h * last < 300.0
+        return rule if fits or y is not None else None
 
 
 class GaussianTransform(Transform):

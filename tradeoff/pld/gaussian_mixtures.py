@@ -23,7 +23,7 @@ from tradeoff.pld.components import (
     Component,
     QuadratureNodes,
     Tail,
-    scaled,
+    extremes,
     tilted,
 )
 from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
@@ -101,9 +101,9 @@ class MixtureBase(Base):
         # Each of three sums errs by its size; log(h k) by 8 of itself, and by those of k.
         slack = logs.p_error + known.p_error
         slack += UNIT * (16 + 12 * abs(width) + 4 * np.abs(logs.p) + 4 * np.abs(log_p) + component.units)
-        rule = Trapezoid(h, first, last, spare, digits, len(x))
+        rule = Trapezoid(h, first, last, spare, digits)
         tails, kept = rule.left_out(log_p, logs.loss, c)
-        lost = 3 * math.exp(-digits) + tails + rule.reach * math.exp(-digits - 20)
+        lost = 3 * math.exp(-digits) + tails + rule.size * math.exp(-digits - 20)
         return QuadratureNodes(logs.loss, log_p, slack, logs.error, lost).only(kept)
 
     def _means(self, part: float, rest: float) -> tuple[float, float]:
@@ -209,8 +209,8 @@ class MixtureTransform(QuadratureTransform):
         below -9 and falls as -x: the mass there is below w/9.
         """
         s, (p, q) = self.pair.spread, self._ends
-        by_p, by_q = scaled(1 - self.c, p), scaled(self.c, q)
-        low, high = by_p[0] + by_q[0] - _TUNING.tail_reach, by_p[1] + by_q[1] + _TUNING.tail_reach
+        low, high = extremes(q, p, (self.c, 1 - self.c))
+        low, high = low - _TUNING.tail_reach, high + _TUNING.tail_reach
         x = np.linspace(low, high, min(int((high - low) * _TUNING.fine * (1 + s)), _TUNING.finest) + 1)
         width = float(x[1] - x[0]) * (1 + SURE)
         known, slope = self.pair.logs(x), self.pair.slopes(x)[0]
@@ -235,7 +235,7 @@ class Piece(PrivacyLossDistribution):
         self.ends, self.end_errors = known.loss.tolist(), known.error
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         low, high = self.ends
         return low, high
 
@@ -331,27 +331,26 @@ class MixtureLaw(PrivacyLossDistribution):
     """The law of L of a pair, by the pieces of the line along which L rises or falls."""
 
     def __init__(self, pair: MixturePair) -> None:
-        self.pair, self.symmetric = pair, pair.symmetric
+        even = all(a == -b for a, b in zip(pair.at, pair.at[::-1], strict=True))
+        self.pair, self.symmetric = pair, even and pair.p_weights == pair.q_weights[::-1]
 
     @cached_property
     def pieces(self) -> list[Piece]:
         """The laws of the pieces, whose cells add up."""
         cuts = [self.pair.means[0] - REACH, *self.pair.extrema(REACH), self.pair.means[-1] + REACH]
-        return [self._piece(float(a), float(b)) for a, b in pairwise(cuts)]
-
-    def _piece(self, start: float, stop: float) -> Piece:
-        low, high = self.pair.logs(np.array([start, stop])).loss
-        if low <= high:
-            return Piece(self.pair, (start, stop))
-        return Piece(self.pair.mirrored(), (-stop, -start))
+        loss = self.pair.logs(np.array(cuts)).loss
+        return [
+            Piece(self.pair, (a, b)) if low <= high else Piece(self.pair.mirrored(), (-b, -a))
+            for (a, b), (low, high) in zip(pairwise(map(float, cuts)), pairwise(loss), strict=True)
+        ]
 
     @cached_property
-    def support(self) -> tuple[float, float]:
-        lows, highs = zip(*(piece.support for piece in self.pieces), strict=True)
+    def span(self) -> tuple[float, float]:
+        lows, highs = zip(*(piece.span for piece in self.pieces), strict=True)
         return min(lows), max(highs)
 
     @property
-    def range(self) -> tuple[float, float]:
+    def enclosure(self) -> tuple[float, float]:
         return self.pair.limits
 
     def sketch(self) -> PlanningPoints:

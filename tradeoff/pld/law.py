@@ -11,8 +11,9 @@ swaps the two, a mixture averages them. All masses are computed to a stated rela
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -40,24 +41,12 @@ class Cells(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """Point masses at increasing losses; ``log_p`` is the log of the P-mass, known to 1 +- ``slack``."""
+    """Point masses at increasing losses, known to ``error``, with log P-masses, known to 1 +- ``slack``."""
 
     loss: Array
     log_p: Array
     slack: Array
-
-
-class ChangeOfVariable(NamedTuple):
-    """A law as its ``base`` with losses mapped ``forward`` (increasing), P and Q exchanged if ``reversed``.
-
-    As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P:
-    moments of a subsampled law, whose losses crowd at log(1 - p), are taken over cells with distinct floats
-    for edges.
-    """
-
-    base: PrivacyLossDistribution
-    forward: Callable[[Array], Array]
-    reversed: bool
+    error: Array
 
 
 class PlanningPoints(NamedTuple):
@@ -67,7 +56,7 @@ class PlanningPoints(NamedTuple):
     log_p: Array
 
 
-NO_ATOMS = Atoms(np.zeros(0), np.zeros(0), np.zeros(0))
+NO_ATOMS = Atoms(*np.zeros((4, 0)))
 
 
 class LogRatio(NamedTuple):
@@ -196,10 +185,11 @@ def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
 class PrivacyLossDistribution(ABC):
     """Law of the finite losses L under P; Q is e^L dP, and there are masses at -inf (P) and +inf (Q).
 
-    A new law is one class. It must give ``support``, ``sketch`` and ``_cells``, and those of the following
-    that are not the default: ``atoms`` with ``loss_error``, masses at infinity, and ``continuous`` where it
-    has nothing but atoms. With that the lattice answers every question. ``components`` or ``transform`` open
-    it to the contour; laws made of it by subsampling, reversal and mixing follow (`pld.transformed`).
+    A new law is one class. It must give ``span``, ``sketch`` and ``_cells``, and those of the following that
+    are not the default: ``atoms``, ``enclosure`` where a tail has no float, masses at infinity, and
+    ``continuous`` where it has nothing but atoms. With that the lattice answers every question.
+    ``components`` or ``transform`` open it to the contour; laws made of it by subsampling, reversal and
+    mixing follow (`pld.transformed`).
 
     Attributes
     ----------
@@ -218,7 +208,7 @@ class PrivacyLossDistribution(ABC):
     Notes
     -----
     Losses are in nats. Errors have two sides: the truth lies within ``1 +- slack`` of a mass, and
-    within ``loss_error`` of the loss of an atom. Only ``sketch`` may be an estimate: engines place their
+    within its ``error`` of the loss of an atom. Only ``sketch`` may be an estimate: engines place their
     grids and lines by it, and no bound rests on it.
     """
 
@@ -231,18 +221,8 @@ class PrivacyLossDistribution(ABC):
 
     @property
     @abstractmethod
-    def support(self) -> tuple[float, float]:
-        """Least and greatest finite loss; finite, up to tails whose mass is below all floats."""
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Infimum and supremum of the finite losses; wider than ``support`` where a tail has no float."""
-        return self.support
-
-    @property
     def span(self) -> tuple[float, float]:
-        """Losses that hold the continuous part, whose ends every operator maps to each other."""
-        return self.support
+        """Losses that hold the continuous part but for tails below all floats: operators map ends to ends."""
 
     @property
     def atoms(self) -> Atoms:
@@ -250,14 +230,15 @@ class PrivacyLossDistribution(ABC):
         return NO_ATOMS
 
     @property
-    def loss_error(self) -> Array:
-        """Bound on the error of every atom's loss; by default the rounding of a logarithm and a few sums."""
-        return 8 * UNIT * np.abs(self.atoms.loss)
+    def support(self) -> tuple[float, float]:
+        """Least and greatest finite loss, as far as floats hold its mass: of the span and the atoms."""
+        loss, (low, high) = self.atoms.loss, self.span if self.continuous else (math.inf, -math.inf)
+        return (min(low, float(loss[0])), max(high, float(loss[-1]))) if len(loss) else self.span
 
     @property
     def enclosure(self) -> tuple[float, float]:
-        """Bounds on all finite losses from below and above: ``range`` and 8 units of rounding."""
-        low, high = self.range
+        """Bounds on all finite losses from below and above: ``support`` and 8 units of rounding."""
+        low, high = self.support
         return low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high)
 
     @abstractmethod
@@ -286,10 +267,6 @@ class PrivacyLossDistribution(ABC):
     def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
         """Return a law and a count with the same product, the law as simple as can be."""
         return self, count
-
-    def change_of_variable(self) -> ChangeOfVariable:
-        """Return the law over which moments are taken."""
-        return ChangeOfVariable(self, np.asarray, reversed=False)
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
@@ -344,10 +321,6 @@ class PrivacyLossDistribution(ABC):
             f"a law of type {type(self).__name__} has no description by parameters; "
             "certify curve.lower or curve.upper instead"
         )
-
-    def described(self, count: int) -> dict[str, Any]:
-        """Return ``count`` rounds of the law as a factor of a certificate."""
-        return {"law": self.description(), "count": count}
 
 
 def _moved(mass: Array, loss: Array, by: Array) -> Array:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,12 +22,36 @@ from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.intervals.bounds import Array, Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, log1p, meet, total, where
 from tradeoff.pld.components import MARGIN
-from tradeoff.pld.law import ChangeOfVariable, PrivacyLossDistribution
+from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.quadrature import of_atoms
-from tradeoff.pld.transformed import ReversedPLD
-from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, around, down, up
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, down, up
 
 Function = Callable[[Array], Array]
+
+
+class ChangeOfVariable(NamedTuple):
+    """A law as its ``base`` with losses mapped ``forward`` (increasing), P and Q exchanged if ``reversed``.
+
+    As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P:
+    moments of a subsampled law, whose losses crowd at log(1 - p), are taken over cells with distinct floats
+    for edges.
+    """
+
+    base: PrivacyLossDistribution
+    forward: Function
+    reversed: bool
+
+    @classmethod
+    def of(cls, law: PrivacyLossDistribution) -> ChangeOfVariable:
+        """Take off reversals, and one subsampling."""
+        swapped = False
+        while isinstance(law, ReversedPLD):
+            law, swapped = law.base, not swapped
+        if isinstance(law, SubsampledPLD):
+            return cls(law.base, law.forward, swapped)
+        return cls(law, np.asarray, swapped)
+
 
 NOTHING_KNOWN = Bounds(0.0, math.inf)  # of a divergence
 
@@ -84,7 +109,7 @@ class FiniteLaw:
     @cached_property
     def _cells(self) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
         """Ends of cells, shifted, P-masses at each in a chord's expectation, slack, errors of ends."""
-        change = self.law.change_of_variable()
+        change = ChangeOfVariable.of(self.law)
         edges = _edges(change, self.tilt, self.size)
         excess, deficit, slack = change.base.cells(edges)
         a, b = edges[:-1], edges[1:]
@@ -116,7 +141,7 @@ class FiniteLaw:
         under Q. Under P that of L >= a is at most e^-a times it.
         """
         cut, widen = self.cut, 5.0  # nats by which a tail is widened for a bound on its mass
-        change, rows = self.law.change_of_variable(), []
+        change, rows = ChangeOfVariable.of(self.law), []
         base, (low, high) = change.base, change.base.support
         for side, end in ((-1.0, low), (1.0, high)):
             reach = side * end - cut
@@ -140,7 +165,7 @@ class FiniteLaw:
         ``bend`` bounds |phi'' - phi'| and ``steep`` bounds |phi'| at a loss; both are largest at an end of a
         cell.
         """
-        loss, log_p, atom_slack = self.law.atoms
+        loss, log_p, atom_slack, _ = self.law.atoms
         low = high = 0.0
         if len(loss):
             x, mass, off = loss + self.shift, np.exp(log_p), self._atoms_off()
@@ -162,7 +187,7 @@ class FiniteLaw:
 
     def remainder(self, t: float) -> Bounds:
         """Enclose E(e^tL - 1 - t L): positive terms, so that a small divergence keeps its digits."""
-        loss, log_p, atom_slack = self.law.atoms
+        loss, log_p, atom_slack, _ = self.law.atoms
         off, slack = self._atoms_off(), atom_slack + 32 * UNIT
         x = loss + self.shift + Bounds(-off, off)
         each = [total(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
@@ -182,8 +207,8 @@ class FiniteLaw:
 
     def _atoms_off(self) -> Array:
         """Bound the errors of shifted losses of atoms."""
-        loss = np.abs(self.law.atoms.loss)
-        return 2 * self.law.loss_error + 4 * UNIT * (loss + abs(self.shift)) + self._shift_error
+        atoms = self.law.atoms
+        return 2 * atoms.error + 4 * UNIT * (np.abs(atoms.loss) + abs(self.shift)) + self._shift_error
 
     def _given_finite(self, low: float, high: float) -> tuple[float, float]:
         """Divide by the mass of finite losses: pairwise sums of positive terms, and the division."""
@@ -208,7 +233,7 @@ class FiniteLaw:
 
     def estimate(self, phi: Function) -> float:
         """Estimate E phi(L) by the chords, for any smooth phi: no bound."""
-        loss, log_p, _ = self.law.atoms
+        loss, log_p, *_ = self.law.atoms
         result = float(np.sum(np.exp(log_p) * phi(loss + self.shift)))
         if self.law.continuous:
             x, y, at_x, at_y, *_ = self._cells
@@ -297,7 +322,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     c, smooth = max(order, 1 - MARGIN), other.components() or []
     if any(part.base.scale > 1e6 for part in smooth):  # a normal law that far off has no privacy
         raise SizeError("losses rise too steeply for a quadrature")
-    each = [of_atoms(other.atoms, other.loss_error, z, cut=other.lost > 0) for z in (0.0, 1.0, order)]
+    each = [of_atoms(other.atoms, z, cut=other.lost > 0) for z in (0.0, 1.0, order)]
     exact = each[0]._replace(quadrature=max(nodes.quadrature for nodes in each))
     points = [exact, *(part.base.nodes(part, c, 0.0, digits) for part in smooth)]
     sums, quadrature = [], 0.0
@@ -307,7 +332,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
         terms = raised(log_mass, k * x) + k * raised(log_mass, -x)
         sums.append(total(terms * (1 + Bounds(-nodes.slack, nodes.slack))))
         quadrature = max(quadrature, nodes.quadrature)
-    q, p = _mass(law.mass_at_plus_infinity), _mass(law.mass_at_minus_infinity)
+    q, p = bound_mass(law.mass_at_plus_infinity), bound_mass(law.mass_at_minus_infinity)
     finite = total(sums)
     # Of M + a M^(1/a) + |k|, M = 1 + the sum: the error at r^1 is by Hoelder at most M^(1/a) of it.
     off = 2.02 * quadrature * (order + 1 + abs(finite.upper))
@@ -322,11 +347,6 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     return meet(result, moment / k)
 
 
-def _mass(mass: float) -> Bounds:
-    """Bound a mass at infinity, known to 16 units."""
-    return clip(make_bounds(*around(mass, 16)), 0.0, 1.0) if mass else Bounds(0.0, 0.0)
-
-
 def _by_cells(law: PrivacyLossDistribution, order: float) -> Bounds:
     """Bound D_a by chords over cells, for the law given that L is finite and shifted so that E e^L = 1.
 
@@ -335,10 +355,11 @@ def _by_cells(law: PrivacyLossDistribution, order: float) -> Bounds:
     """
     k = order - 1
     reach = max(-k * law.support[0], k * law.support[1])
-    if reach > (690.0 if law.range == law.support else 500.0):
+    if reach > 500.0:
         raise SizeError(f"e^{reach:.3g} is larger than any float")
     finite = FiniteLaw(law, tilt=-k, size=2**14)
     finite.check()
-    q, p, tail = _mass(law.mass_at_plus_infinity), _mass(law.mass_at_minus_infinity), Bounds(0.0, 1e-100)
+    q, p = bound_mass(law.mass_at_plus_infinity), bound_mass(law.mass_at_minus_infinity)
+    tail = Bounds(0.0, 1e-100)
     excess = finite.remainder(-k) + tail + k * (finite.remainder(1.0) + tail)
     return (log1p(excess) + log1p(-p)) / k + log1p(-p) - log1p(-q)

@@ -42,7 +42,7 @@ class QuadratureTransform(Transform):
     first, finer, path = 16.0, 4.0, 1
 
     def __init__(self, law: PrivacyLossDistribution, c: float, digits: float) -> None:
-        self.atoms, self.loss_error, self.cut = law.atoms, law.loss_error, law.lost > 0
+        self.atoms, self.cut = law.atoms, law.lost > 0
         self._begin([law.components() or []], [1.0], c, digits, law.mass_at_minus_infinity)
 
     def _begin(
@@ -89,7 +89,7 @@ class QuadratureTransform(Transform):
     def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
         """Return all points in one row; errors relative to positive integrals do not exceed the largest."""
         if len(self.atoms.loss):
-            parts = [*parts, of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)]
+            parts = [*parts, of_atoms(self.atoms, self.c, cut=self.cut)]
         loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
         return QuadratureNodes(
             loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]])
@@ -378,8 +378,8 @@ def log_moment(
     return np.where(known, value, plain), np.where(known, moved_value, error * 1.01)
 
 
-def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNodes:
-    """Return the atoms, their losses known to ``error``; where ``cut``, the ends must carry nothing.
+def of_atoms(atoms: Atoms, c: float, *, cut: bool) -> QuadratureNodes:
+    """Return the atoms as nodes; where ``cut``, the ends must carry nothing.
 
     Laws that are cut have at most 4e6 log-concave masses, of deviation up to 4e4 atoms: t deviations from the
     tilted centre masses fall by t/4e4 an atom, and add up to at most 1e5 times the last one; nearer to the
@@ -389,4 +389,4 @@ def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNo
     if cut:
         log_w = atoms.log_p + c * atoms.loss
         lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - log_sum(log_w))))
-    return QuadratureNodes(atoms.loss, atoms.log_p, atoms.slack, error, lost)
+    return QuadratureNodes(*atoms, lost)

@@ -40,20 +40,12 @@ _WEIGHTS = np.asarray(
 
 
 class Density:
-    """A law on the line that is given by its logarithmic density.
+    """A law on the line that is given by its logarithmic density, ``-inf`` where the density is zero.
 
-    Parameters
-    ----------
-    log_density : vectorised; ``-inf`` where the density is zero
-    name : name in messages
-    support : interval outside which the density is zero
-    centres : points (location, scale) around which panels begin at powers of 4 of the scale
-    cuts : points at which the density may jump, besides the ends of the support
-    rounded : those of the points and ends that are not exactly where the density jumps
-    least_log : log-density below which its digits are not known
+    Panels begin at powers of 4 of the scale around ``centres``, (location, scale). The density may jump at
+    the ends of the ``support`` and at ``cuts``, and not exactly at those that are ``rounded``; below
+    ``least_log`` its digits are not known.
 
-    Notes
-    -----
     A panel is accepted where 33 nodes agree with 33 in each part; the difference, the rounding of nodes and
     ``TRUST`` of the mass are its error. Mass within ``CLOSEST`` of 0 and outside ``REACH`` lies between 0 and
     twice the sum that the last two powers of 4 extrapolate to.
@@ -345,21 +337,11 @@ def log_ratio(p: Density, q: Density, x: Array) -> tuple[Array, Array]:
 def find_pieces(
     p: Density, q: Density, breaks: Sequence[float] | None, *, bounded: bool = False
 ) -> RealLineLaw:
-    """Return the law of L = log q - log p.
+    """Return the law of L = log q - log p, evaluated at the nodes of both quadratures.
 
-    Parameters
-    ----------
-    p, q
-        The densities. L is evaluated at the nodes of their quadrature.
-    breaks
-        Points between which L is monotone; located if None.
-    bounded
-        Whether it is proved that L takes its least and its greatest value at some of the points.
-
-    Raises
-    ------
-    DomainError
-        If L is not monotone between the breaks, or has more than a thousand extrema.
+    L is monotone between ``breaks``, which are located if None; ``bounded`` if it is proved that it takes its
+    least and its greatest value at some of the points. DomainError where that does not hold, or L has more
+    than a thousand extrema.
     """
     most = 1000  # more extrema of L are noise
     strips, x = _scan(p, q, breaks or ())

@@ -32,14 +32,15 @@ class LaplaceLaw(PrivacyLossDistribution):
     symmetric = True
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         return -self.epsilon, self.epsilon
 
     @property
     def atoms(self) -> Atoms:
         ends = np.array([-self.epsilon, self.epsilon])
         log_p = np.log(0.5) + np.array([0.0, -self.epsilon])
-        return Atoms(ends, log_p, np.full(2, (4 + 2 * self.epsilon) * UNIT))  # log 2 and a sum
+        slack = np.full(2, (4 + 2 * self.epsilon) * UNIT)  # log 2 and a sum
+        return Atoms(ends, log_p, slack, 8 * UNIT * np.abs(ends))
 
     factor = 1.0
     """Density between the ends over that of ``IntervalBase``."""
@@ -117,11 +118,6 @@ class IntervalBase(AffineBase):
     scale = 1.0
     bend = 0.0
 
-    @property
-    def start(self) -> float:
-        """The least loss."""
-        return 0.0 if self.half else -self.epsilon
-
     def positive_part(self) -> AffineBase:
         return replace(self, half=True)
 
@@ -135,11 +131,11 @@ class IntervalBase(AffineBase):
         return np.full(len(x), 0.5)
 
     def grid(self, component: Component, c: float, size: int) -> Array:
-        return np.linspace(self.start, self.epsilon, size)
+        return np.linspace(0.0 if self.half else -self.epsilon, self.epsilon, size)
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         epsilon = self.epsilon
-        loss, weights = panel_rule(component, c, y, (self.start, epsilon), 0.5)
+        loss, weights = panel_rule(component, c, y, (0.0 if self.half else -epsilon, epsilon), 0.5)
         # Two products and two sums, and epsilon itself.
         logs = component.logs(loss, np.full(len(loss), 6 * UNIT * epsilon))
         log_p = weights + self.log_density(loss) + logs.p
@@ -195,12 +191,12 @@ class GumbelLaw(PrivacyLossDistribution):
     """Densities below e^-750 are zero: no float holds them."""
 
     @property
-    def support(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         return self.theta - math.expm1(self.theta) * self.least, self.theta
 
     @property
-    def range(self) -> tuple[float, float]:
-        return -math.inf, self.theta
+    def enclosure(self) -> tuple[float, float]:
+        return -math.inf, self.theta * (1 + 8 * UNIT)
 
     def sketch(self) -> PlanningPoints:
         t = np.append(0.0, np.geomspace(1e-5 * math.exp(-self.theta), self.least, 4000))

@@ -116,8 +116,6 @@ def _deviance(x: Array, m: float) -> Array:
 def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
     """Return log P(K = k) for K ~ Bin(n, 1/(1 + e^epsilon)) and a bound on the relative error of the pmf.
 
-    Notes
-    -----
     Loader's saddle-point expansion. Error: a few units times the two deviances, plus the rounding of the
     means n p and n q, which the deviance feels through its derivative |k - n p|/(n p).
     """
@@ -186,19 +184,9 @@ def integrate(
 ) -> tuple[Array, Array]:
     """Integrate two positive functions over every cell ``[start, stop]``; 5 to 12 evaluations a cell.
 
-    Parameters
-    ----------
-    integrand
-        The functions, in terms of the point and its distances to both ends of the cell.
-    start, stop
-        Finite ends of the cells.
-    rate
-        Bound, over each cell, on the logarithmic derivative of the analytic factors.
-    within
-        Between which points to integrate; distances are those to the ends of cells all the same.
+    They depend on the point and its distances to both ends of the cell; ``rate`` bounds, over each cell, the
+    logarithmic derivative of their analytic factors. Only points ``within`` an interval count.
 
-    Notes
-    -----
     Relative error below 1e-15. Panels have width * rate <= 1, so on the Bernstein ellipse rho = 8 (semi-axis
     about two widths) an integrand exp(-x^2/2 + c x) grows by at most e^6; twelve nodes err by
     (64/15) e^6 8^-24 of its maximum. For width * rate <= 1/16 the same ellipse has rho = 128 and five

@@ -15,8 +15,8 @@ of f_p for x >= 0; the hull is symmetric, and the rest follows.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +38,6 @@ from tradeoff.pld.law import (
     FULL,
     Atoms,
     Cells,
-    ChangeOfVariable,
     PlanningPoints,
     PrivacyLossDistribution,
     Transform,
@@ -54,19 +53,13 @@ Ends = tuple[float, float]
 class TransformedPLD(PrivacyLossDistribution):
     """A law made of others: bounds on its losses follow from theirs, and all else is that of ``base``."""
 
-    base: PrivacyLossDistribution
+    def __init__(self, base: PrivacyLossDistribution) -> None:
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
+        self.mass_at_plus_infinity = base.mass_at_plus_infinity
 
-    @abstractmethod
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         """Return the ends that the law has where the others have ``of``."""
-
-    @property
-    def support(self) -> Ends:
-        return self._ends(lambda law: law.support)
-
-    @property
-    def range(self) -> Ends:
-        return self._ends(lambda law: law.range)
+        return of(self.base)
 
     @property
     def span(self) -> Ends:
@@ -84,11 +77,10 @@ class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
+        super().__init__(base)
         self.p, self.share = p, SamplingRate(p, 1 - p)
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
-        mass = base.mass_at_plus_infinity
-        self.mass_at_plus_infinity = weighted_mass([(p, mass)]) if mass else 0.0
+        self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
         # Mass at -infinity becomes an atom at log(1 - p), below the span. It is known to 16 units; a
         # logarithm costs 8 of itself.
         self._lowest, self._added = math.log1p(-p) if p < 1 else -math.inf, np.zeros((4, 0))
@@ -103,11 +95,6 @@ class SubsampledPLD(TransformedPLD):
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         low, high = self.forward(np.array(of(self.base))).tolist()
-        return self._lowest if self._added.size else low, high
-
-    @property
-    def span(self) -> Ends:
-        low, high = self.forward(np.array(self.base.span)).tolist()
         return low, high
 
     @property
@@ -119,26 +106,19 @@ class SubsampledPLD(TransformedPLD):
         return float(ends[0] - off[0]), float(ends[1] + off[1])
 
     @cached_property
-    def loss_error(self) -> Array:
-        loss = self.base.atoms.loss  # the slope is at most 1
-        error = self.base.loss_error + subsampled_loss_error(loss, self.forward(loss))
-        return np.append(self._added[3], error)
-
-    @cached_property
     def atoms(self) -> Atoms:
-        loss, log_p, slack = self.base.atoms
-        return Atoms(*map(np.append, self._added, (self.forward(loss), log_p, slack)))
+        loss, log_p, slack, error = self.base.atoms
+        mapped = self.forward(loss)
+        error = error + subsampled_loss_error(loss, mapped)  # the slope is at most 1
+        return Atoms(*map(np.append, self._added, (mapped, log_p, slack, error)))
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
-        return PlanningPoints(*map(np.append, self._added, (self.forward(loss), log_p)))
+        return PlanningPoints(*map(np.append, self._added[:2], (self.forward(loss), log_p)))
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
         return None if parts is None else [part.subsampled(self.p) for part in parts]
-
-    def change_of_variable(self) -> ChangeOfVariable:
-        return ChangeOfVariable(self.base, self.forward, reversed=False)
 
     def edge_error(self, edges: Array) -> Array:
         inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.span)
@@ -168,10 +148,8 @@ class DampedPLD(TransformedPLD):
     """
 
     def __init__(self, base: PrivacyLossDistribution, part: Component, outside: float) -> None:
-        self.base, self.part, self.mass_at_plus_infinity = base, part, outside
-
-    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
-        return of(self.base)
+        super().__init__(base)
+        self.part, self.mass_at_plus_infinity = part, outside
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
@@ -190,7 +168,7 @@ class ReversedPLD(TransformedPLD):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
+        super().__init__(base)
         self.symmetric, self.mass_at_minus_infinity = base.symmetric, base.mass_at_plus_infinity
         self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
@@ -200,14 +178,10 @@ class ReversedPLD(TransformedPLD):
 
     @property
     def atoms(self) -> Atoms:
-        loss, log_p, slack = self.base.atoms
+        loss, log_p, slack, error = self.base.atoms
         # e^L moves by the error of the loss; a sum costs a unit of its terms.
-        slack_q = slack + self.base.loss_error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
-        return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1])
-
-    @property
-    def loss_error(self) -> Array:
-        return self.base.loss_error[::-1]
+        slack_q = slack + error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
+        return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1], error[::-1])
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
@@ -215,11 +189,7 @@ class ReversedPLD(TransformedPLD):
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
-        return None if parts is None else [part.reversed() for part in parts]
-
-    @property
-    def has_transform(self) -> bool:
-        return self.base.has_transform if self.symmetric else super().has_transform
+        return None if parts is None else [replace(part, g=-part.g, b=part.d, d=part.b) for part in parts]
 
     def transform(self, c: float, digits: float) -> Transform | None:
         return self.base.transform(c, digits) if self.symmetric else super().transform(c, digits)
@@ -227,10 +197,6 @@ class ReversedPLD(TransformedPLD):
     def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
         law, n = self.base.single_rounds(count)
         return (self, count) if law is self.base else (ReversedPLD(law), n)
-
-    def change_of_variable(self) -> ChangeOfVariable:
-        base, forward, swapped = self.base.change_of_variable()
-        return ChangeOfVariable(base, forward, reversed=not swapped)
 
     def edge_error(self, edges: Array) -> Array:
         return self.base.edge_error(-edges)
@@ -258,23 +224,13 @@ class MixturePLD(TransformedPLD):
         return min(lows), max(highs)
 
     @cached_property
-    def _listed(self) -> list[Array]:
-        """Atoms, and the errors of their losses."""
+    def atoms(self) -> Atoms:
         rows = []
         for w, law in self.parts:
-            (loss, log_p, slack), log_w = law.atoms, np.log(w)
+            (loss, log_p, slack, error), log_w = law.atoms, np.log(w)
             # The logarithm of a weight costs 8 units of itself and a sum one of its terms.
-            slack = slack + UNIT * (1 + 9 * abs(log_w) + np.abs(log_p))
-            rows.append((loss, log_p + log_w, slack, law.loss_error))
-        return in_order(rows)
-
-    @property
-    def atoms(self) -> Atoms:
-        return Atoms(*self._listed[:3])
-
-    @property
-    def loss_error(self) -> Array:
-        return self._listed[3]
+            rows.append((loss, log_p + log_w, slack + UNIT * (1 + 9 * abs(log_w) + np.abs(log_p)), error))
+        return Atoms(*in_order(rows))
 
     def sketch(self) -> PlanningPoints:
         points = [(w, law.sketch()) for w, law in self.parts]
@@ -285,7 +241,7 @@ class MixturePLD(TransformedPLD):
         for w, law in self.parts:
             if (parts := law.components()) is None:
                 return None
-            result += [part.weighted(w) for part in parts]
+            result += [replace(part, k=w * part.k, units=part.units + 1) for part in parts]
         return result
 
     def edge_error(self, edges: Array) -> Array:
@@ -312,22 +268,13 @@ class PositivePart(TransformedPLD):
     An atom whose loss may be 0 within its error is not in it.
     """
 
-    def __init__(self, base: PrivacyLossDistribution) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
-        self.mass_at_plus_infinity = base.mass_at_plus_infinity
-
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
         return 0.0, max(of(self.base)[1], 0.0)
 
     @property
     def atoms(self) -> Atoms:
-        listed = self.base.atoms
-        return Atoms(*(each[listed.loss > self.base.loss_error] for each in listed))
-
-    @property
-    def loss_error(self) -> Array:
-        error = self.base.loss_error
-        return error[self.base.atoms.loss > error]
+        atoms = self.base.atoms
+        return Atoms(*(each[atoms.loss > atoms.error] for each in atoms))
 
     def sketch(self) -> PlanningPoints:
         return self._sketch
@@ -335,7 +282,7 @@ class PositivePart(TransformedPLD):
     @cached_property
     def _sketch(self) -> PlanningPoints:
         """The cells between the points of the base's sketch, at the mean of e^L: their masses add up."""
-        loss, log_p, _ = self.atoms
+        loss, log_p, *_ = self.atoms
         if self.continuous:
             edges = np.unique(np.clip(np.append(self.base.sketch().loss, self.span), *self.span))
             p, q = masses(self.cells(edges), edges)
@@ -353,13 +300,6 @@ class PositivePart(TransformedPLD):
         return super().edge_error(edges) + self.base.edge_error(edges)
 
 
-class SymmetrisedPLD(MixturePLD):
-    """The upper half of a law, its mirror image, and an atom of the rest at 0."""
-
-    symmetric = True
-    description = PrivacyLossDistribution.description
-
-
 def folded(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> PrivacyLossDistribution:
     """Return the law of hull(min{f_p, f_p^-1}) for a symmetric f with this law, delta(0) in ``advantage``.
 
@@ -374,15 +314,17 @@ def folded(law: PrivacyLossDistribution, p: float, advantage: Bounds[float]) -> 
     if whole is not law:  # sampling brings losses nearer to 0
         return whole
     upper = SubsampledPLD(PositivePart(law), p)
-    loss, log_p, slack = law.atoms
-    here = np.abs(loss) <= law.loss_error
+    loss, log_p, slack, error = law.atoms
+    here = np.abs(loss) <= error
     near = exp(log_p[here]) * (1 + Bounds(-slack[here], slack[here]))
     mass = total([(1 - Bounds.of(p)) * advantage, *map(Bounds, near.lower.tolist(), near.upper.tolist())])
     centre = AtomicLaw(np.zeros(0), np.zeros(0))
     if mass.upper > 0:
-        moved = float(np.max(np.abs(loss[here]) + law.loss_error[here], initial=0.0))
+        moved = float(np.max(np.abs(loss[here]) + error[here], initial=0.0))
         middle = mass.lower / 2 + mass.upper / 2
         log_mass = math.log(middle)
         off = mass.width / middle + math.expm1(moved) + UNIT * (8 + 8 * abs(log_mass))  # a logarithm costs 8
         centre = AtomicLaw(np.zeros(1), np.array([log_mass]), slack=np.array([off]), position=moved)
-    return SymmetrisedPLD(((1.0, upper), (1.0, ReversedPLD(upper)), (1.0, centre)))
+    result = MixturePLD(((1.0, upper), (1.0, ReversedPLD(upper)), (1.0, centre)))
+    result.symmetric = True
+    return result

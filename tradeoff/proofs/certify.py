@@ -29,7 +29,7 @@ _ULPS = 2.0**-50  # least relative change of a delta, and of a bound
 _REMEDY = "certify curve.lower and curve.upper, which are polygons"
 
 
-@advise_keywords(lambda _: 'certify(curve, "epsilon", delta), or "delta", epsilon, or "beta", alpha')
+@advise_keywords(lambda _: 'write certify(curve, "epsilon", delta), or "delta", epsilon, or "beta", alpha')
 def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None = None) -> Certificate:
     """Return bounds on one answer that ``verify`` proves from the certificate alone.
 
@@ -121,7 +121,8 @@ def describe_factors(curve: TradeOff) -> tuple[Description, ...]:
         low, high, count = law_pair(factor, n)
         if low is not high:
             raise NoClosedForm(f"{shown(factor)} has no law that certify describes; {_REMEDY}")
-        factors.append(low.described(count))
+        law, rounds = low.single_rounds(count)
+        factors.append({"law": law.description(), "count": rounds})
     return tuple(factors)
 
 

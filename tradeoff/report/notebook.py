@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from html import escape
 from itertools import permutations
@@ -18,10 +18,13 @@ from tradeoff.curves.product import Tensor
 from tradeoff.display import typeset_power
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.laplace import Laplace
+from tradeoff.families.gaussian_mixtures import GaussianMixtures
+from tradeoff.families.laplace import BoundedRange, Laplace
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.symmetrise import Envelope
+from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 from tradeoff.operators.tabulate import BetaOperator
+from tradeoff.operators.unary import Assumed, Group, Inverse
 from tradeoff.symbolic.formula import Symbolic
 
 
@@ -34,28 +37,11 @@ def latex(curve: Any) -> str:
     >>> print(latex(to.Gaussian(1) @ to.Laplace(0.1) ** 50))
     G_{1} \otimes \mathrm{Lap}_{0.1}^{\otimes 50}
     """
-    if isinstance(curve, Symbolic):
-        return _number(curve.expr, bracket=False)
-    if hasattr(type(curve), "pattern"):
-        name = re.sub("[A-Z][a-z]+|BR", r"\\mathrm{\g<0>}", curve.pattern)
-        return name % _number(getattr(curve, curve.parameter))
-    if isinstance(curve, Tensor):
-        f, delta = _split_delta(curve)
-        if isinstance(f, PureDP):
-            return rf"f_{{{_number(f.epsilon_0)},{_number(delta)}}}"
-        bases = [
-            (latex(f) if hasattr(type(f), "pattern") else _inside(latex(f)), n)
-            for f, n in curve.factors.items()
-        ]
-        return r" \otimes ".join(f"{base}^{{\\otimes {n}}}" if n > 1 else base for base, n in bases)
+    if type(curve) in _FORMS:
+        return _FORMS[type(curve)](curve)
     if isinstance(curve, Derived):
-        operands = curve.operands[:1] if isinstance(curve, Envelope) else curve.operands
-        inside = [
-            *map(latex, operands),
-            *(_parameter(each) for each in curve.parameters if not isinstance(each, bool)),
-        ]
-        inverse = "^{-1}" if isinstance(curve, Subsampled) and curve.flipped else ""
-        return rf"\operatorname{{{curve.name}}}{_inside(*inside)}{inverse}"
+        inside = [*map(latex, curve.operands), *(_text(str(each)) for each in curve.parameters)]
+        return rf"\operatorname{{{curve.name}}}{_inside(*inside)}"
     return _text(repr(curve))
 
 
@@ -64,12 +50,16 @@ def equation(curve: Any) -> str:
     if isinstance(curve, Symbolic):
         return rf"f\left({_number(curve.alpha)}\right) = {latex(curve)}"
     f, delta = _split_delta(curve)
-    if type(f) not in _BETA:
+    mass = "1" if delta is None else f"1 - {_number(delta)}"
+    if isinstance(f, PureDP):
+        e, floor = _number(f.epsilon_0), "" if delta is None else "0, "
+        lines = rf"{mass} - e^{{{e}}} \alpha, e^{{-{e}}} \left({mass} - \alpha\right)"
+        beta = rf"\max\left\{{{floor}{lines}\right\}}"
+    elif type(f) not in _BETA:
         return latex(curve)
-    if delta is None:
+    elif delta is None:
         beta = _BETA[type(f)](f, r"\alpha")
     else:
-        mass = f"1 - {_number(delta)}"
         inner = _BETA[type(f)](f, rf"\frac{{\alpha}}{{{mass}}}")
         beta = rf"\left({mass}\right) {_inside(inner)} \text{{ where }} \alpha \le {mass}"
     return rf"{latex(curve)}:\quad f(\alpha) = {beta}"
@@ -110,29 +100,100 @@ def _text(words: str) -> str:
     return rf"\text{{{inner}}}"
 
 
-def _parameter(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(map(_parameter, value))
-    is_number = isinstance(value, int | float | Fraction) or hasattr(value, "free_symbols")
-    return _number(value) if is_number else _text(str(value))
-
-
 def _inside(*parts: str) -> str:
     return rf"\left({', '.join(parts)}\right)"
 
 
-# Closed forms of f at an argument a.
+def _power(curve: Any, exponent: str) -> str:
+    """Return a power, in brackets where the base has a power or is a sum or a product."""
+    base = latex(curve)
+    symbols = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}
+    single = type(curve) in symbols or (isinstance(curve, Subsampled) and not curve.flipped)
+    return f"{base if single else _inside(base)}^{{{exponent}}}"
+
+
+def _product(curve: Tensor) -> str:
+    f, delta = _split_delta(curve)
+    if isinstance(f, PureDP):
+        return rf"f_{{{_number(f.epsilon_0)}, {_number(delta)}}}"
+    powers = (_power(f, rf"\otimes {n}") if n > 1 else latex(f) for f, n in curve.factors.items())
+    return r" \otimes ".join(powers)
+
+
+def _subsampled(curve: Subsampled) -> str:
+    p = _number(curve.p)
+    one_order = rf"\left({p}\, {latex(curve.operands[0])} + (1 - {p})\, \mathrm{{Id}}\right)"
+    return f"{one_order}^{{-1}}" if curve.flipped else one_order
+
+
+def _envelope(curve: Envelope) -> str:
+    f = curve.operands[0]
+    if isinstance(f, Subsampled) and f.operands[0].symmetric:
+        return rf"C_{{{_number(f.p)}}}{_inside(latex(f.operands[0]))}"
+    return rf"\min\left\{{\,\cdot\,, \cdot^{{-1}}\right\}}^{{**}}{_inside(latex(f))}"
+
+
+def _mixture(curve: Mixture) -> str:
+    parts = (
+        rf"{_number(float(w))}\colon {latex(f)}" for f, w in zip(curve.operands, curve.shares, strict=True)
+    )
+    return rf"\operatorname{{mixture}}{_inside(*parts)}"
+
+
+def _set(name: str, parts: Iterable[str]) -> str:
+    return rf"{name}\left\{{{', '.join(parts)}\right\}}"
+
+
+def _normal(f: GaussianMixtures) -> str:
+    variance = rf"{_number(f.sigma)}^2" if f.sigma != 1 else "1"
+    sides = (
+        " + ".join(
+            rf"{'' if w == 1 else _number(w)}\mathcal{{N}}{_inside(_number(a), variance)}"
+            for a, w in sorted(side.items())
+        )
+        for side in (f.null, f.alternative)
+    )
+    return rf"T{_inside(*sides)}"
+
+
+# Notations of the literature (Dong, Roth, Su 2022), by the class of the curve.
+_FORMS: Mapping[type, Callable[[Any], str]] = {
+    Identity: lambda _: r"\mathrm{Id}",
+    Gaussian: lambda f: rf"G_{{{_number(f.mu)}}}",
+    Laplace: lambda f: rf"\mathrm{{Lap}}_{{{_number(f.epsilon_0)}}}",
+    PureDP: lambda f: rf"f_{{{_number(f.epsilon_0)}, 0}}",
+    TotalVariation: lambda f: rf"f_{{0, {_number(f.delta_0)}}}",
+    BoundedRange: lambda f: rf"\mathrm{{BR}}_{{{_number(f.epsilon_0)}}}",
+    GaussianMixtures: _normal,
+    Symbolic: lambda f: _number(f.expr, bracket=False),
+    Tensor: _product,
+    Subsampled: _subsampled,
+    Envelope: _envelope,
+    ProfileSymmetrised: lambda f: rf"\operatorname{{Symm}}{_inside(latex(f.operands[0]))}",
+    Inverse: lambda f: _power(f.operands[0], "-1"),
+    Group: lambda f: rf"1 - \left(1 - {latex(f.operands[0])}\right)^{{\circ {f.k}}}",
+    Maximum: lambda f: _set(r"\max", map(latex, f.operands)),
+    HullOfMinimum: lambda f: _set(r"\min", map(latex, f.operands)) + "^{**}",
+    Mixture: _mixture,
+    Assumed: lambda f: rf"{latex(f.operands[0])}\ \text{{(with assumptions)}}",
+}
+
+
+def _laplace(f: Laplace, a: str) -> str:
+    e = _number(f.epsilon_0)
+    cases = (
+        rf"1 - e^{{{e}}} {a} & {a} < e^{{-{e}}}/2",
+        rf"e^{{-{e}}} / \left(4 {a}\right) & e^{{-{e}}}/2 \le {a} \le 1/2",
+        rf"e^{{-{e}}} \left(1 - {a}\right) & {a} > 1/2",
+    )
+    return r"\begin{cases} " + r" \\ ".join(cases) + r" \end{cases}"
+
+
+# Closed forms of f at an argument.
 _BETA: Mapping[type, Callable[[Any, str], str]] = {
     Identity: lambda _, a: f"1 - {a}",
     Gaussian: lambda f, a: rf"\Phi\left(\Phi^{{-1}}\left(1 - {a}\right) - {_number(f.mu)}\right)",
-    Laplace: lambda f, a: (
-        rf"\begin{{cases}} 1 - e^{{\varepsilon}} {a} & {a} < e^{{-\varepsilon}}/2 \\ "
-        rf"e^{{-\varepsilon}} / \left(4 {a}\right) & e^{{-\varepsilon}}/2 \le {a} \le 1/2 \\ "
-        rf"e^{{-\varepsilon}} \left(1 - {a}\right) & {a} > 1/2 \end{{cases}}"
-    ).replace(r"\varepsilon", _number(f.epsilon_0)),
-    PureDP: lambda f, a: (
-        rf"\max\left\{{1 - e^{{\varepsilon}} {a}, e^{{-\varepsilon}} \left(1 - {a}\right)\right\}}"
-    ).replace(r"\varepsilon", _number(f.epsilon_0)),
+    Laplace: _laplace,
     TotalVariation: lambda f, a: rf"\max\left\{{0, 1 - {_number(f.delta_0)} - {a}\right\}}",
 }
 

@@ -411,7 +411,9 @@ class ContourEngine(Engine[Cost]):
                         enclose = partial(part.enclose, kind, float(loss[k]), log_psi=float(known[k]))
                         yield enclose, at[k : k + 1]
                     continue
-                for center, which in group_by_key(part.snap_to_grid(kind, loss[some])):
+                near = loss[some]
+                near = snap_to_grid(near, near / 8, APART) if self.splits else part.snap_to_grid(kind, near)
+                for center, which in group_by_key(near):
                     yield partial(part.enclose, kind, center), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
@@ -419,7 +421,10 @@ class ContourEngine(Engine[Cost]):
         left = np.log(delta - lines.mass_at_plus_infinity)
         x = lines.tail.x_for(left)
         # Where rare rounds lose much no tilt is about the others, and estimates are too large.
-        least = np.minimum(x, lines.cumulant.rare.loss(left)) if lines.damped(0) is not lines else x
+        rarely = self.splits or lines.damped(0) is not lines
+        least = np.minimum(x, lines.cumulant.rare.loss(left)) if rarely else x
+        if self.splits:
+            return least
         for part, which in lines.leading("delta", least, left):
             if part is not lines:
                 x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))

@@ -66,7 +66,7 @@ def discretise(
     tilt, near = Tilt.of(slope, nodes, log_scale), nodes[[0, -1]] + np.array([-far, far])
     over, top = spread(law, nodes, tilt)
     under = moved(law, nodes, tilt)
-    errors = law.loss_error[(law.atoms.loss >= near[0]) & (law.atoms.loss <= near[1])]
+    errors = law.atoms.error[(law.atoms.loss >= near[0]) & (law.atoms.loss <= near[1])]
     # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (that of its
     # offset is charged where offsets are added up).
     shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + float(np.max(errors, initial=0.0))
@@ -194,7 +194,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
     e^(L-b) (1 - e^(a-L))/(1 - e^(a-b)). Below the nodes Q-mass goes to the first, the rest of P to -infinity;
     above them P-mass to the last and all of Q to +infinity, both as if the loss lay at its worst.
     """
-    (loss, log_p, slack), error = law.atoms, law.loss_error
+    loss, log_p, slack, error = law.atoms
     size, lost = len(nodes), law.lost
     if len(loss) == 0:
         return np.zeros(size), lost
@@ -227,13 +227,13 @@ def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> Array:
     Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass
     from the atom below instead brings the barycentre onto the node, a merger, which is second order.
     """
-    loss, log_p, slack = law.atoms
+    loss, log_p, slack, error = law.atoms
     if len(loss) == 0:
         return np.zeros(len(nodes))
     index, above = _locate(loss, nodes)
     keep = above >= 0
     goal = np.where(keep, nodes[index], loss)
-    log_moved = _draw_from_below(loss, log_p, goal, law.loss_error)
+    log_moved = _draw_from_below(loss, log_p, goal, error)
     padded = np.concatenate([slack[:1], slack, slack[-1:]])
     near = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])  # of an atom and its neighbours
     rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of the mass drawn, and of the node

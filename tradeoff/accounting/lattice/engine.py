@@ -19,7 +19,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeoff.accounting.engine import APART, Engine, Place
 from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, profile
@@ -43,11 +42,6 @@ class TruncatedPLD(PrivacyLossDistribution):
         self.continuous, self.lost = law.continuous, law.lost
 
     @property
-    def support(self) -> tuple[float, float]:
-        low, high = self.law.support
-        return max(low, self.low), min(high, self.high)
-
-    @property
     def span(self) -> tuple[float, float]:
         low, high = self.law.span
         return max(low, self.low), min(high, self.high)
@@ -60,16 +54,8 @@ class TruncatedPLD(PrivacyLossDistribution):
 
     @property
     def atoms(self) -> Atoms:
-        return Atoms(*(each[self._inside] for each in self.law.atoms))
-
-    @property
-    def loss_error(self) -> Array:
-        return self.law.loss_error[self._inside]
-
-    @property
-    def _inside(self) -> NDArray[np.bool_]:
-        loss = self.law.atoms.loss
-        return np.asarray((loss >= self.low) & (loss <= self.high))
+        atoms = self.law.atoms
+        return Atoms(*(each[(atoms.loss >= self.low) & (atoms.loss <= self.high)] for each in atoms))
 
     def sketch(self) -> PlanningPoints:
         """Return the points inside; the next one on each side is moved to the end, so that nodes reach it."""
