@@ -190,11 +190,6 @@ class Codec:
         raise DomainError(f'a saved file must hold {{"schema": {SCHEMA}, "tradeoff": ...}}')
 
 
-def _complement(index: int) -> Callable[[PiecewiseLinear], Any]:
-    """Return 1 - alpha or 1 - beta of vertices in floats: the smaller number of each pair is exact."""
-    return lambda f: None if f.is_rational else f.complements[index]
-
-
 def _polygon(alpha: Any, beta: Any, one_minus_alpha: Any = None, one_minus_beta: Any = None) -> TradeOff:
     if one_minus_alpha is None and one_minus_beta is None:
         return PiecewiseLinear(alpha, beta)
@@ -269,7 +264,10 @@ CURVES = Codec(
         ),
         "location-shift": Form(LogConcaveShift, _shift, law=attrgetter("name")),
         "piecewise-linear": Form(
-            PiecewiseLinear, _polygon, one_minus_alpha=_complement(0), one_minus_beta=_complement(1)
+            PiecewiseLinear,
+            _polygon,  # of each float and its distance to 1 the smaller is exact
+            one_minus_alpha=lambda f: None if f.is_rational else f.complements[0],
+            one_minus_beta=lambda f: None if f.is_rational else f.complements[1],
         ),
         "product": Form(
             Tensor,
