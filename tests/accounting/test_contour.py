@@ -294,7 +294,6 @@ def test_psi_for_any_placement_holds_truth(case, data):
 def test_psi_without_an_error_term_fails(term, monkeypatch):
     laws, aim, x, mu = NEEDED[term]
     line = evaluate_line(laws, [1], aim)
-    assert line is not None
     truth = oracle.gaussian_delta(x, mu)
     low, high = line.psi(np.array([x]))
     assert low[0] <= truth <= high[0]
@@ -316,7 +315,6 @@ def test_line_of_many_rounds_errs_within_bounds():
     line = evaluate_line(
         [ReversedPLD(ReversedPLD(GaussianLaw(mu)))], [n], Placement(3.0, 1.5, 8.0, 0.1, 1e-15, 1e6, 0.0, 3.0)
     )
-    assert line is not None
     off = np.empty(30)
     with mp.workdps(DIGITS):
         for k in range(30):
@@ -349,7 +347,6 @@ def test_evaluate_line_for_any_order_of_factors_agrees(order):
 
 
 def ends(line):
-    assert line is not None
     low, high = line.psi(np.array([line.mean]))
     return float(low[0]), float(high[0])
 
