@@ -145,7 +145,7 @@ def test_guarantee_is_below_composition():
 
 @pytest.mark.parametrize("ratio", [0.7, 1.0, 1 + 1e-9, 1.6])
 def test_normal_pair_delta_encloses_brute_force(ratio):
-    pair = NormalPair(Bounds(1.2, 1.2), Bounds(1.0, 1.0), Bounds(1 / ratio, 1 / ratio), 0.0, 0.0)
+    pair = NormalPair(Bounds.of(ratio), Bounds.of(1.2) * ratio, 0.0, 0.0)
     z = np.linspace(-12, 12, 400_001)
     from scipy.special import ndtr
 

@@ -14,10 +14,11 @@ import numpy as np
 from tradeoff.accounting.options import measure
 from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, joint, limited, pure
-from tradeoff.curves.parameters import Number, exact_number, is_symbol
+from tradeoff.curves.parameters import Number
+from tradeoff.curves.parameters import weights as check_weights
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.curves.query import certified_delta, certified_epsilon
-from tradeoff.errors import DomainError, KindError, SymbolError, shown
+from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
@@ -311,15 +312,6 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     >>> mixture({Gaussian(1): 0.5, Identity(): 0.5}).delta(0) <= 0.1914625
     True
     """
-    if not isinstance(weights, Mapping):
-        raise KindError(f"weights must be a mapping {{curve: probability}}, got {shown(weights)}")
-    if symbols := [w for w in weights.values() if is_symbol(w)]:
-        raise SymbolError(f"weight must be a number, got the symbol {symbols[0]!r}; substitute it first")
-    most = 1 + 1e-12  # thousands of rounded weights miss 1 by less
-    checked = {pure(operand(f)): exact_number("weight", w, 0, most) for f, w in weights.items()}
-    total = sum(checked.values(), Fraction(0))
-    if abs(total - 1) > 1e-12:
-        raise DomainError(f"weights must add to 1, got {float(total)!r}")
-    shares = {f: w / total for f, w in checked.items() if w > 0}
+    shares = check_weights("weights", weights, "curve: probability", lambda f: pure(operand(f)))
     mixed = next(iter(shares)) if len(shares) == 1 else Mixture(shares)
     return limited(mixed, joint(weights))
