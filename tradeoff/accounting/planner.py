@@ -163,8 +163,9 @@ class Composition:
         """Whether the lattice is the narrower engine, as the sum of losses is nearly that of one.
 
         By the rounds, or where the excess of the kurtosis of the sum, halfway between both laws, is large.
+        The lattice takes a tenth of a second for each distinct law, and of many is wide.
         """
-        if not self.rounds or any(law.damping for law in self.laws):
+        if not self.rounds or len(self.laws) > 6 or any(law.damping for law in self.laws):
             return False
         # Sums that are nearly atomic have slow contours.
         if self.rounds <= 4 and any(len(law.atoms.loss) for law in self.laws):

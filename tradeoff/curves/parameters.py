@@ -101,7 +101,7 @@ def real(
         return value
     allowed = f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     try:
-        number: Any = value if type(value) is float else _floats(value)
+        number: Any = value if isinstance(value, float) else _floats(value)
         if np.ndim(number):  # float() of an array of one entry is deprecated, not refused
             raise TypeError("one number")  # noqa: TRY301 - as the errors of NumPy
         number = float(number)

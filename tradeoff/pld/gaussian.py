@@ -39,8 +39,6 @@ from tradeoff.pld.components import (
     Tail,
     scaled,
     slopes,
-    subsampled_loss,
-    subsampled_slope,
     tilted,
 )
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
@@ -154,7 +152,7 @@ def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[f
 
 def _slope(rate: SamplingRate, loss: float) -> float:
     """Bound s e^loss/(1 - s + s e^loss) from above."""
-    return rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
+    return rate.part and rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
 
 
 def _check_size(count: float, base: Base) -> None:
