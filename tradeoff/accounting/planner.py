@@ -243,7 +243,7 @@ class Composition:
         c, and so delta(x) <= 1 - e^x (1 - c) = delta.
         """
         result, x = np.full(len(delta), np.inf), log1p(-Bounds.of(delta))
-        if self.spent or not self.contour.possible or self.mass_at_minus_infinity:
+        if self.spent or self.exact or not self.contour.possible or self.mass_at_minus_infinity:
             return result
         mine = np.flatnonzero((delta > self.contour.cumulant.spread) & (delta < 1))
         if len(mine):
