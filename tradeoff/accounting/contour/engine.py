@@ -51,7 +51,7 @@ class _Tuning:
     patient_terms: float = 1e9
     # Relative width left by a Gaussian added where the product does not decay, or nats of epsilon; ten times
     # less takes three times the terms. A line of that kind that locates an answer has so many times fewer.
-    smoothing: float = 1e-6
+    smoothing: float = 2e-7
     nats: float = 4e-9
     looking: int = 64
     # Levels of damping: Q loses less than e^-level, and an answer at most e^-taken of itself. Damping avoids
@@ -376,8 +376,9 @@ class ContourEngine(Engine[Cost]):
             return Cost(0.0, 0.0)
         fine = (tol or 0.0) if question == "epsilon" else math.inf
         if tol is None:
-            nats = _TUNING.nats if question == "epsilon" else 0.0
-            return Cost(self.terms, _TUNING.smoothing, nats=nats, fine=fine)
+            if question == "epsilon":
+                return Cost(self.terms, 5 * _TUNING.smoothing, nats=_TUNING.nats, fine=fine)
+            return Cost(self.terms, _TUNING.smoothing)
         terms = _TUNING.patient_terms if self.extended_budget else self.terms
         accuracy = min(_TUNING.smoothing, tol / 3.0)
         return Cost(terms, 0.0, nats=accuracy, fine=fine) if question == "epsilon" else Cost(terms, accuracy)
