@@ -1,7 +1,5 @@
 """Conversions of Renyi divergences: below what they are of, and as high as Bernoulli laws allow."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath
@@ -17,18 +15,18 @@ from tradeoff.conversions import from_renyi, from_zcdp
 ALPHAS = np.concatenate([[0.0], np.geomspace(1e-30, 0.5, 40), 1 - np.geomspace(0.45, 1e-12, 30), [1.0]])
 
 
-def bernoulli(x: mpmath.mpf, y: mpmath.mpf, t: mpmath.mpf) -> mpmath.mpf:
+def bernoulli(x, y, t):
     if t == 1:
         return x * mpmath.log(x / y) + (1 - x) * mpmath.log((1 - x) / (1 - y))
     return mpmath.log(x**t * y ** (1 - t) + (1 - x) ** t * (1 - y) ** (1 - t)) / (t - 1)
 
 
-def allowed(alpha: float, bounds: dict[float, float], *, both: bool = True) -> mpmath.mpf:
+def allowed(alpha, bounds, *, both=True):
     """Least beta that no order excludes, by bisection in 60 digits."""
     with mpmath.workdps(45):
         y, low, high = mpmath.mpf(alpha), mpmath.mpf(10) ** -40, 1 - mpmath.mpf(alpha)
 
-        def excluded(beta: mpmath.mpf) -> bool:
+        def excluded(beta):
             x = 1 - beta
             return any(
                 bernoulli(y, x, mpmath.mpf(t)) > d or (both and bernoulli(x, y, mpmath.mpf(t)) > d)

@@ -1,15 +1,11 @@
 """Every public call with absurd arguments: an answer without NaN, or one error of one line; no warning."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import re
 import warnings
-from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -22,11 +18,11 @@ from tests.truth.atoms import PureDP
 from tests.truth.claims import check
 from tests.truth.continuous import Laplace
 from tradeoff.curves.parameters import MOST
-from tradeoff.errors import DomainError, PrecisionError, TradeOffError
+from tradeoff.errors import PrecisionError, TradeOffError
 
 B, L, M = to.baselines, to.limits, to.mechanisms
 
-ABSURD: tuple[Any, ...] = (
+ABSURD = (
     # Numbers at and beyond the ends of floats.
     *(10**400, -(10**400), 10**5000, Fraction(10**400), Fraction(1, 10**400)),
     *(2**63, 2**64 + 1, 10**18, MOST, MOST + 1, -(2**63)),
@@ -50,7 +46,7 @@ ABSURD: tuple[Any, ...] = (
 
 f, composed = to.Gaussian(1.0), to.Laplace(0.5) ** 4
 exact = to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0])
-CURVES: dict[str, to.TradeOff] = {
+CURVES = {
     "Gaussian": f,
     "Laplace": to.Laplace(1.0),
     "PureDP": to.PureDP(1.0),
@@ -131,7 +127,7 @@ NAMES = {
 }
 
 
-def is_hashable(value: Any) -> bool:
+def is_hashable(value):
     try:
         hash(value)
     except (TypeError, ValueError):  # NumPy's intervals of time raise the latter
@@ -139,7 +135,7 @@ def is_hashable(value: Any) -> bool:
     return True
 
 
-def numbers(result: Any) -> Iterator[Any]:
+def numbers(result):
     """Yield the numbers of an answer; a curve of numbers is evaluated, and answers or raises."""
     if isinstance(result, to.TradeOff):
         if not (result.free_symbols or result.composed):
@@ -159,7 +155,7 @@ def numbers(result: Any) -> Iterator[Any]:
         yield result
 
 
-def wrong(call: str, value: Any, **names: Any) -> str:
+def wrong(call, value, **names):
     """Return what is wrong with the answer to an absurd argument; nothing where all is well."""
     try:
         with warnings.catch_warnings():
@@ -175,20 +171,20 @@ def wrong(call: str, value: Any, **names: Any) -> str:
     return "answers NaN" if any(result) else ""
 
 
-def label(value: Any) -> str:
+def label(value):
     try:
         return repr(value)[:60]
     except ValueError:
         return "10**5000"
 
 
-def calls(text: str) -> list[str]:
+def calls(text):
     return re.split(r"  |\n", text)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", calls(CALLS))
-def test_absurd_arguments_are_answered_or_refused(call: str) -> None:
+def test_absurd_arguments_are_answered_or_refused(call):
     result = [f"{label(value)} {problem}" for value in ABSURD if (problem := wrong(call, value))]
     assert not result, "\n".join(result)
 
@@ -196,30 +192,10 @@ def test_absurd_arguments_are_answered_or_refused(call: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("call", calls(OF_CURVES))
 @pytest.mark.parametrize("name", CURVES)
-def test_absurd_arguments_of_curves_are_answered_or_refused(call: str, name: str) -> None:
+def test_absurd_arguments_of_curves_are_answered_or_refused(call, name):
     each = CURVES[name]
     result = [f"{label(v)} {problem}" for v in ABSURD if (problem := wrong(call, v, curve=each))]
     assert not result, "\n".join(result)
-
-
-def test_error_names_value_limit_and_remedy() -> None:
-    for call, message in (
-        (lambda: f(10**400), "range of floats"),
-        (
-            lambda: f("0.5"),
-            "alpha must be an array of real numbers, got '0.5'; convert the text to a number first",
-        ),
-        (lambda: f(True), "must be an array of real numbers, got True"),
-        (lambda: f(np.ma.masked_array([0.5], [True])), "masked"),
-        (
-            lambda: to.baselines.basic_composition(0.1, n=2**63),
-            "n must be an integer from 0 to 9007199254740992",
-        ),
-        (lambda: to.subsample(f, 0.1, scheme=[]), "scheme must be one of 'poisson'"),
-        (lambda: to.PiecewiseLinear(0.5, 0.5), "must be a list of vertices"),
-    ):
-        with pytest.raises(DomainError, match=message):
-            call()
 
 
 mp.mp.dps = 60
@@ -232,14 +208,14 @@ ALPHAS = np.concatenate(
 )
 
 
-def near_kinks(loss: float) -> np.ndarray[Any, Any]:
+def near_kinks(loss):
     kinks = [1 / (1 + math.exp(min(loss, 700.0))), math.exp(-loss) / 2]
     near = [k * (1 + s * np.geomspace(1e-16, 0.5, 40)) for k in kinks for s in (-1, 1)]
     return np.clip(np.concatenate([ALPHAS, *near]), 0.0, 1.0)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_pure_curves_at_every_loss_hold_the_truth(loss: float) -> None:
+def test_pure_curves_at_every_loss_hold_the_truth(loss):
     alpha = near_kinks(loss)
     for curve, spec in ((to.PureDP(loss), PureDP(loss)), (to.Laplace(loss), Laplace(loss))):
         lower, upper = curve.bounds(alpha)
@@ -253,7 +229,7 @@ def test_pure_curves_at_every_loss_hold_the_truth(loss: float) -> None:
 
 @pytest.mark.parametrize("order", [1 + 1e-9, 1.5, 2.0, 64.0, 1e6, math.inf])
 @pytest.mark.parametrize("loss", [0.0, 1e-9, 0.3, 3.0, 700.0, 1e4])
-def test_renyi_at_ends_of_orders_and_losses_is_close_to_the_truth(order: float, loss: float) -> None:
+def test_renyi_at_ends_of_orders_and_losses_is_close_to_the_truth(order, loss):
     a, e = mp.mpf(order), mp.mpf(loss)
     if mp.isinf(a) or loss == 0:
         pure = laplace = e
@@ -267,7 +243,7 @@ def test_renyi_at_ends_of_orders_and_losses_is_close_to_the_truth(order: float, 
     assert to.Laplace(loss).renyi(order) == pytest.approx(float(laplace), **tolerance)
 
 
-def test_subsampled_mass_is_at_least_zero() -> None:
+def test_subsampled_mass_is_at_least_zero():
     for delta in (0.5, 1e-5, 1e-300):
         truth = Fraction(delta) * Fraction(1e-300)
         assert to.subsample(to.TotalVariation(delta), 1e-300).mass_at_infinity.lower <= truth
@@ -275,7 +251,7 @@ def test_subsampled_mass_is_at_least_zero() -> None:
     assert to.Bounds(-5e-324, 0.0) / 3 == to.Bounds(-5e-324, 0.0)
 
 
-def test_subsampled_gaussian_at_largest_mu_answers_or_refuses() -> None:
+def test_subsampled_gaussian_at_largest_mu_answers_or_refuses():
     f = to.subsample(to.Gaussian(1e4), 0.1) ** 7
     assert 1 - 0.9**7 <= f.delta(1.0) <= 1.0
     assert f.bounds(0.1).upper <= 0.9

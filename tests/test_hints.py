@@ -1,7 +1,5 @@
 """Errors of common slips name the way that works."""
 
-from __future__ import annotations
-
 import pytest
 
 import tradeoff as to
@@ -19,8 +17,6 @@ import tradeoff as to
     ],
 )
 @pytest.mark.parametrize("curve", [to.Gaussian(1), to.Laplace(1) @ to.Gaussian(1), to.PureDP(1)], ids=repr)
-def test_unknown_attribute_of_a_curve_names_the_right_one(
-    curve: to.TradeOff, name: str, message: str
-) -> None:
+def test_unknown_attribute_of_a_curve_names_the_right_one(curve, name, message):
     with pytest.raises(AttributeError, match=message):
         getattr(curve, name)

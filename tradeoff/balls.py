@@ -15,7 +15,7 @@ from operator import methodcaller
 from typing import Any, TypeAlias
 
 import numpy as np
-from flint import acb, acb_mat, arb, ctx
+from flint import arb, ctx
 from numpy.typing import NDArray
 
 from tradeoff.intervals import float_balls
@@ -125,13 +125,6 @@ exp, expm1, log, log1p, sqrt = (
 maximum = _dispatch("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
 minimum = _dispatch("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
 middle = _elementwise(lambda x: float(x.mid()))
-to_complex = _elementwise(acb, 2)
-
-
-def matrix_product(left: Balls, right: Balls) -> Balls:
-    """Return the product of two matrices of complex balls, without a Python object for each term."""
-    entries = (acb_mat(left.tolist()) * acb_mat(right.tolist())).entries()
-    return np.array(entries, dtype=object).reshape(len(left), -1)
 
 
 @_elementwise

@@ -38,13 +38,6 @@ class TextTable(NamedTuple):
 
     ``sides`` has one character a column, ``"<"`` or ``">"``, for its alignment; default: all left. A column
     name may have several lines.
-
-    Examples
-    --------
-    >>> print(TextTable([("mu", "1.25")], ("name", "value"), "one curve", sides="<>").text())
-    one curve
-    name  value
-    mu     1.25
     """
 
     rows: Sequence[Sequence[str]]
@@ -146,13 +139,7 @@ def _latex(text: str) -> str:
 
 
 def typeset_power(number: str, times: str = r"\cdot") -> str:
-    r"""Write a number such as 2e-06 as LaTeX, with a power of ten.
-
-    Examples
-    --------
-    >>> print(typeset_power("2e-06"), typeset_power("1e+20"), typeset_power("0.5"))
-    2 \cdot 10^{-6} 10^{20} 0.5
-    """
+    r"""Write a number such as 2e-06 as LaTeX, with a power of ten."""
     digits, _, power = number.lower().partition("e")
     if not power or int(power) == 0:
         return digits
@@ -174,13 +161,7 @@ class Displayed:
 
 
 def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> str:
-    """Format a bound, any float but NaN, with ``digits`` significant digits, rounded outward.
-
-    Examples
-    --------
-    >>> rounded(2 / 3, "lower", 4), rounded(2 / 3, "upper", 4)
-    ('0.6666', '0.6667')
-    """
+    """Format a bound, any float but NaN, with ``digits`` significant digits, rounded outward."""
     if math.isinf(value) or value == 0:
         return f"{value:g}"
     direction = ROUND_FLOOR if side == "lower" else ROUND_CEILING
@@ -192,24 +173,12 @@ def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> 
 
 
 def exactly(value: float) -> str:
-    """Format a parameter so that it reads back as the same float.
-
-    Examples
-    --------
-    >>> exactly(1.0), exactly(1e-5), exactly(1.000004)
-    ('1', '1e-05', '1.000004')
-    """
+    """Format a parameter so that it reads back as the same float."""
     return repr(float(value)).removesuffix(".0")
 
 
 def plain(text: object) -> str:
-    r"""Return text in one line, with control, bidirectional and other invisible characters as escapes.
-
-    Examples
-    --------
-    >>> print(plain("\x1b]0;owned\x07"))
-    \x1b]0;owned\x07
-    """
+    r"""Return text in one line, with control, bidirectional and other invisible characters as escapes."""
     return "".join(
         c if c.isprintable() or unicodedata.category(c) == "Zs" else c.encode("unicode_escape").decode()
         for c in str(text)

@@ -229,7 +229,9 @@ def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
         raise DomainError(f"{name}({shown(value)}) raised {type(error).__name__}: {given}") from error
 
 
-def advise_keywords(advise: Callable[[dict[str, Any]], str]) -> Callable[[Function], Function]:
+def advise_keywords(
+    advise: Callable[[dict[str, Any]], str], name: str = ""
+) -> Callable[[Function], Function]:
     """Return a decorator whose error for unknown keywords has a remedy made from them."""
 
     def decorate(function: Function) -> Function:
@@ -238,8 +240,8 @@ def advise_keywords(advise: Callable[[dict[str, Any]], str]) -> Callable[[Functi
         @wraps(function)
         def checked(*args: Any, **given: Any) -> Any:
             if unknown := {name: value for name, value in given.items() if name not in names}:
-                text = f"{function.__name__} has no parameter {next(iter(unknown))!r}"
-                raise TypeError(f"{text}; write {advise(unknown)}")
+                text = f"{name or function.__name__} has no parameter {next(iter(unknown))!r}"
+                raise TypeError(f"{text}; {advise(unknown)}")
             return function(*args, **given)
 
         return cast("Function", checked)

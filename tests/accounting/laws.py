@@ -3,9 +3,7 @@
 The oracle describes a law by its masses of half-lines, P(L > t) and Q(L > t), to 50 digits.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import mpmath as mp
@@ -16,7 +14,7 @@ from tests.golden.oracle import normal_cdf
 from tests.strategies import log_uniform
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution
+from tradeoff.pld.law import Atoms, Cells, PrivacyLossDistribution
 from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
@@ -24,11 +22,11 @@ Number = mp.mpf
 DIGITS = 150
 
 
-def once(function: Callable[[Number], Number]) -> Callable[[Number], Number]:
+def once(function):
     """Return the function, evaluated once at each point and precision: both orders ask the same points."""
-    known: dict[tuple[int, Number], Number] = {}
+    known = {}
 
-    def kept(t: Number) -> Number:
+    def kept(t):
         key = mp.mp.prec, t
         if key not in known:
             known[key] = function(t)
@@ -46,36 +44,36 @@ class Truth:
     atoms: tuple[Number, ...] = ()
     mass_at_minus_infinity: Number = field(default_factory=mp.mpf)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         object.__setattr__(self, "p_above", once(self.p_above))
         object.__setattr__(self, "q_above", once(self.q_above))
 
-    def delta(self, epsilon: Number) -> Number:
+    def delta(self, epsilon):
         with mp.workdps(DIGITS + 30):
             return self.q_above(epsilon) - mp.exp(epsilon) * self.p_above(epsilon)
 
-    def delta_reversed(self, epsilon: Number) -> Number:
+    def delta_reversed(self, epsilon):
         """Hockey-stick of T(Q, P): P(L < -eps) - e^eps Q(L < -eps); atoms at -eps cancel."""
         with mp.workdps(DIGITS + 30):
             return 1 - self.p_above(-epsilon) - mp.exp(epsilon) * (1 - self.q_above(-epsilon))
 
 
-def gaussian(mu: float) -> tuple[PrivacyLossDistribution, Truth]:
+def gaussian(mu):
     m = mp.mpf(mu)
     return GaussianLaw(mu), Truth(
         lambda t: normal_cdf(-(t / m + m / 2)), lambda t: normal_cdf(-(t / m - m / 2))
     )
 
 
-def laplace(e0: float) -> tuple[PrivacyLossDistribution, Truth]:
+def laplace(e0):
     e = mp.mpf(e0)
 
-    def p_above(t: Number) -> Number:
+    def p_above(t):
         if t >= e:
             return mp.mpf(0)
         return mp.exp(-(t + e) / 2) / 2 if t >= -e else mp.mpf(1)
 
-    def q_above(t: Number) -> Number:
+    def q_above(t):
         if t >= e:
             return mp.mpf(0)
         return 1 - mp.exp((t - e) / 2) / 2 if t >= -e else mp.mpf(1)
@@ -83,23 +81,21 @@ def laplace(e0: float) -> tuple[PrivacyLossDistribution, Truth]:
     return LaplaceLaw(e0), Truth(p_above, q_above, (-e, e))
 
 
-def bounded_range(e0: float) -> tuple[PrivacyLossDistribution, Truth]:
+def bounded_range(e0):
     e = mp.mpf(e0)
 
-    def p_above(t: Number) -> Number:
+    def p_above(t):
         t = min(max(t, -e), e)
         return (mp.exp(-t / 2) - mp.exp(-e / 2)) / (2 * mp.sinh(e / 2))
 
-    def q_above(t: Number) -> Number:
+    def q_above(t):
         t = min(max(t, -e), e)
         return (mp.exp(e / 2) - mp.exp(t / 2)) / (2 * mp.sinh(e / 2))
 
     return BoundedRangeLaw(e0), Truth(p_above, q_above)
 
 
-def atomic(
-    losses: Sequence[float], weights: Sequence[float], mass_at_minus_infinity: float
-) -> tuple[PrivacyLossDistribution, Truth]:
+def atomic(losses, weights, mass_at_minus_infinity):
     """Atoms whose masses are the exact exponentials of the floats passed to the library."""
     log_p = np.log(np.array(weights) / np.sum(weights)) + np.log1p(-mass_at_minus_infinity) - 1e-12
     with mp.workdps(DIGITS):
@@ -108,33 +104,31 @@ def atomic(
         rest = 1 - mp.fsum(p for _, p in points)
     law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), float(mass_at_plus_infinity))
 
-    def p_above(t: Number) -> Number:
+    def p_above(t):
         return mp.fsum(p for x, p in points if x > t)
 
-    def q_above(t: Number) -> Number:
+    def q_above(t):
         return mp.fsum(p * mp.exp(x) for x, p in points if x > t) + mass_at_plus_infinity
 
     return law, Truth(p_above, q_above, tuple(x for x, _ in points), rest)
 
 
-def thinned(
-    pair: tuple[PrivacyLossDistribution, Truth], rate: float
-) -> tuple[PrivacyLossDistribution, Truth]:
+def thinned(pair, rate):
     law, true = pair
     r = mp.mpf(rate)
 
     @once
-    def back(t: Number) -> Number | None:
+    def back(t):
         ratio = 1 + mp.expm1(t) / r
         return mp.log(ratio) if ratio > 0 else None
 
-    def p_above(t: Number) -> Number:
+    def p_above(t):
         base = back(t)
         if base is None:
             return mp.mpf(1) if t < mp.log1p(-r) else 1 - true.mass_at_minus_infinity
         return true.p_above(base)
 
-    def q_above(t: Number) -> Number:
+    def q_above(t):
         base = back(t)
         if base is None:
             return mp.mpf(1) if t < mp.log1p(-r) else 1 - (1 - r) * true.mass_at_minus_infinity
@@ -146,9 +140,7 @@ def thinned(
     return SubsampledPLD(law, rate), Truth(p_above, q_above, atoms)
 
 
-def mixed(
-    first: tuple[PrivacyLossDistribution, Truth], second: tuple[PrivacyLossDistribution, Truth], w: float
-) -> tuple[PrivacyLossDistribution, Truth]:
+def mixed(first, second, w):
     (law, true), (other, also), share = first, second, mp.mpf(w)
     rest = 1 - w  # exact in floats for the weights drawn
     return MixturePLD([(w, law), (rest, other)]), Truth(
@@ -159,7 +151,7 @@ def mixed(
     )
 
 
-def reverse(pair: tuple[PrivacyLossDistribution, Truth]) -> tuple[PrivacyLossDistribution, Truth]:
+def reverse(pair):
     """Only for laws without atoms, where P(L >= t) = P(L > t), and losses that do not cancel in 60 digits."""
     law, true = pair
     return ReversedPLD(law), Truth(lambda t: 1 - true.q_above(-t), lambda t: 1 - true.p_above(-t))
@@ -171,7 +163,7 @@ rates = log_uniform(1e-8, 0.999)
 
 
 @st.composite
-def atomics(draw: st.DrawFn) -> tuple[PrivacyLossDistribution, Truth]:
+def atomics(draw):
     losses = sorted(draw(st.lists(st.floats(-3, 3), min_size=1, max_size=5, unique_by=lambda x: round(x, 6))))
     weights = draw(st.lists(log_uniform(1e-9, 1.0), min_size=len(losses), max_size=len(losses)))
     mass_at_minus_infinity = draw(st.sampled_from([0.0, 0.0, 1e-9, 0.1]))
@@ -208,43 +200,43 @@ class Telling(PrivacyLossDistribution):
     turns: int
 
     @property
-    def enclosure(self) -> tuple[float, float]:
+    def enclosure(self):
         low, high = self.base.enclosure
         return low - self.position, high + self.position
 
     @property
-    def span(self) -> tuple[float, float]:
+    def span(self):
         return self.base.span
 
     @property
-    def continuous(self) -> bool:
+    def continuous(self):
         return self.base.continuous
 
     @property
-    def mass_at_minus_infinity(self) -> float:
+    def mass_at_minus_infinity(self):
         return self.base.mass_at_minus_infinity
 
     @property
-    def mass_at_plus_infinity(self) -> float:
+    def mass_at_plus_infinity(self):
         return self.base.mass_at_plus_infinity
 
-    def sketch(self) -> PlanningPoints:
+    def sketch(self):
         return self.base.sketch()
 
     @property
-    def atoms(self) -> Atoms:
+    def atoms(self):
         loss, log_p, slack, error = self.base.atoms
         # The truth is at most 1 + slack times the stated mass.
         given = log_p - np.log1p(self._off(self.slack, len(loss)))
         at = loss - self._off(self.position, len(loss))
         return Atoms(at, given, slack + self.slack, error + self.position)
 
-    def _cells(self, edges: np.ndarray) -> Cells:
+    def _cells(self, edges):
         excess, deficit, slack = self.base.cells(edges)
         given = 1 + self._off(self.slack, len(excess))
         return Cells(excess / given, deficit / given[::-1], slack + self.slack)
 
-    def _off(self, error: float, size: int) -> np.ndarray:
+    def _off(self, error, size):
         return NEARLY * error * self.sign * float(self.turns) ** np.arange(size)
 
 
@@ -252,9 +244,7 @@ NEARLY = 1 - 1e-9
 """Share of an error that is used: the rest is more than the rounding of the stated numbers."""
 
 
-def telling(
-    pair: tuple[PrivacyLossDistribution, Truth], slack: float, position: float, sign: int, turns: int
-) -> tuple[PrivacyLossDistribution, Truth]:
+def telling(pair, slack, position, sign, turns):
     law, true = pair
     gap = float(np.min(np.diff(law.atoms.loss), initial=1.0))
     return Telling(law, slack, min(position, gap / 3), sign, turns), true

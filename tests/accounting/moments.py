@@ -1,7 +1,6 @@
 """E_P e^(zL) of any law in mpmath: atoms, and trapezoid and Gauss-Legendre rules in 40 digits."""
 
-from __future__ import annotations
-
+import functools
 import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -9,10 +8,8 @@ from typing import Literal, NamedTuple
 import mpmath as mp
 import numpy as np
 
-from tests.golden.contour_oracle import gauss_legendre
 from tradeoff.pld.discrete import AtomicLaw, BinomialLaw, DiscreteGaussianLaw
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
@@ -22,6 +19,23 @@ _NATS = 85.0
 
 Point = tuple[mp.mpf, mp.mpf]
 """A loss, and the logarithm of its P-mass."""
+
+
+@functools.cache
+def gauss_legendre(size):
+    """Nodes and weights on (-1, 1), Newton from the double-precision ones."""
+    result = []
+    with mp.workdps(DIGITS + 15):
+        for start in np.polynomial.legendre.leggauss(size)[0]:
+            x = mp.mpf(float(start))
+            for _ in range(3):
+                low, high = mp.mpf(1), x
+                for k in range(2, size + 1):
+                    low, high = high, ((2 * k - 1) * x * high - (k - 1) * low) / k
+                slope = size * (x * high - low) / (x * x - 1)
+                x -= high / slope
+            result.append((x, 2 / ((1 - x * x) * slope**2)))
+    return result
 
 
 class Part(NamedTuple):
@@ -42,7 +56,7 @@ class Whole(NamedTuple):
     mass_at_plus_infinity: mp.mpf
 
 
-def whole(law: PrivacyLossDistribution) -> Whole:  # noqa: PLR0911 - one return a law
+def whole(law):  # noqa: PLR0911 - one return a law
     """Take a law apart, in the working precision."""
     zero = mp.mpf(0)
     match law:
@@ -76,13 +90,13 @@ def whole(law: PrivacyLossDistribution) -> Whole:  # noqa: PLR0911 - one return 
     raise NotImplementedError(repr(law))
 
 
-def _rest(atoms: list[Point], tilt: int) -> mp.mpf:
+def _rest(atoms, tilt):
     with mp.workdps(DIGITS + 40):
         rest = 1 - mp.fsum(mp.exp(v + tilt * x) for x, v in atoms)
         return rest if rest > mp.mpf(10) ** -DIGITS else mp.mpf(0)
 
 
-def _discrete(sigma: mp.mpf, shift: int) -> list[Point]:
+def _discrete(sigma, shift):
     reach = int(50 * sigma) + 25 * shift
     log_total = mp.log(mp.fsum(mp.exp(-(mp.mpf(x) ** 2) / (2 * sigma**2)) for x in range(-reach, reach + 1)))
     return [
@@ -91,8 +105,8 @@ def _discrete(sigma: mp.mpf, shift: int) -> list[Point]:
     ]
 
 
-def _thinned(base: Whole, rate: mp.mpf) -> Whole:
-    def thin(x: mp.mpf) -> mp.mpf:
+def _thinned(base, rate):
+    def thin(x):
         return mp.log1p(rate * mp.expm1(x))
 
     lost = (
@@ -109,7 +123,7 @@ def _thinned(base: Whole, rate: mp.mpf) -> Whole:
     )
 
 
-def _reversed(base: Whole) -> Whole:
+def _reversed(base):
     parts = [
         part._replace(
             loss=lambda x, part=part: -part.loss(x), log_p=lambda x, part=part: part.log_p(x) + part.loss(x)
@@ -121,7 +135,7 @@ def _reversed(base: Whole) -> Whole:
     )
 
 
-def _mixed(pairs: list[tuple[mp.mpf, Whole]]) -> Whole:
+def _mixed(pairs):
     atoms = [(x, v + mp.log(w)) for w, one in pairs for x, v in one.atoms]
     parts = [
         part._replace(log_p=lambda x, part=part, w=w: part.log_p(x) + mp.log(w))
@@ -139,7 +153,7 @@ def _mixed(pairs: list[tuple[mp.mpf, Whole]]) -> Whole:
 class Moment:
     """rho(y) = E e^((c + iy) L)/E e^(cL) for |y| up to ``highest``."""
 
-    def __init__(self, law: PrivacyLossDistribution, c: float, highest: float) -> None:
+    def __init__(self, law, c, highest):
         with mp.workdps(DIGITS):
             taken = whole(law)
             self.c = mp.mpf(c)
@@ -151,24 +165,24 @@ class Moment:
             self.terms = [(x, mp.exp(v + self.c * x)) for x, v in points]
             self.total = mp.fsum(w for _, w in self.terms)
 
-    def log_m(self) -> mp.mpf:
+    def log_m(self):
         with mp.workdps(DIGITS):
             return mp.log(self.total)
 
-    def log_rho(self, y: float, mean: float) -> mp.mpc:
+    def log_rho(self, y, mean):
         """Return log(rho e^(-iy mean))."""
         with mp.workdps(DIGITS):
             return mp.log(
                 mp.fsum(w * mp.expj(mp.mpf(y) * (x - mp.mpf(mean))) for x, w in self.terms) / self.total
             )
 
-    def variance(self, mean: float) -> mp.mpf:
+    def variance(self, mean):
         """Return E_c (L - mean)^2."""
         with mp.workdps(DIGITS):
             return mp.fsum(w * (x - mp.mpf(mean)) ** 2 for x, w in self.terms) / self.total
 
 
-def _trapezoid(part: Part, c: float, highest: float) -> list[Point]:
+def _trapezoid(part, c, highest):
     mu, nats = part.size, _NATS
     a = min(math.sqrt(2 * nats), 2.0 / mu)
     growth = (
@@ -187,7 +201,7 @@ def _trapezoid(part: Part, c: float, highest: float) -> list[Point]:
     return [(x, v) for x, v in result if v + c * x > top - 1.2 * nats or v > most - 1.2 * nats]
 
 
-def _legendre(part: Part, c: float, highest: float) -> list[Point]:
+def _legendre(part, c, highest):
     e = mp.mpf(part.size)
     panels = math.ceil(part.size * max((highest + 4 + 6 * abs(c)) / 5, 2.0))
     r = e / panels
@@ -199,7 +213,7 @@ def _legendre(part: Part, c: float, highest: float) -> list[Point]:
     return result
 
 
-def nearest(number: mp.mpc, other: complex) -> float:
+def nearest(number, other):
     """Return |number - other| with imaginary parts compared modulo 2 pi."""
     with mp.workdps(DIGITS):
         turn = number.imag - mp.mpf(float(np.imag(other)))

@@ -1,30 +1,31 @@
-"""Chernoff's bound against closed forms, and products whose lines find nothing."""
+"""Chernoff's bound against closed forms, empty lines, and sums over nodes in balls."""
 
 import math
+from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import acb, arb
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tests.accounting.laws import Truth, atomic, pairs
+from tests.accounting.laws import atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.accounting.contour.engine import ContourCache
-from tradeoff.accounting.contour.line import chernoff_epsilon
+from tradeoff.accounting.contour.engine import ContourCache, ContourEngine
+from tradeoff.accounting.contour.line import _LEAST, _MOST, Chernoff, ContourLine, chernoff_epsilon
+from tradeoff.accounting.contour.place import LEFT
 from tradeoff.accounting.planner import Composition
-from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.pld.discrete import binomial_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
 @given(log_uniform(1e-3, 8.0), st.floats(0.5, 30.0), st.integers(1, 10**6))
-def test_chernoff_bound_of_gaussian_power_holds_truth(mu: float, z: float, n: int) -> None:
+def test_chernoff_bound_of_gaussian_power_holds_truth(mu, z, n):
     """The bound is above delta, by the factor of a Gaussian tail; its inverse bounds epsilon."""
     laws, counts = [GaussianLaw(mu / math.sqrt(n))], [n]
     lines = ContourCache(laws, counts)
@@ -37,7 +38,7 @@ def test_chernoff_bound_of_gaussian_power_holds_truth(mu: float, z: float, n: in
         assert chernoff_epsilon(laws, counts, lines.cumulant, float(truth)) >= x * (1 - 1e-12)
 
 
-FOUND: list[tuple[list[PrivacyLossDistribution], list[int], float]] = [
+FOUND = [
     (
         [
             GaussianLaw(0.0013),
@@ -59,23 +60,21 @@ FOUND: list[tuple[list[PrivacyLossDistribution], list[int], float]] = [
 
 
 @pytest.mark.parametrize(("laws", "counts", "delta"), FOUND)
-def test_epsilon_in_far_tail_is_finite(
-    laws: list[PrivacyLossDistribution], counts: list[int], delta: float
-) -> None:
+def test_epsilon_in_far_tail_is_finite(laws, counts, delta):
     low, high = Composition(laws, counts).answer("epsilon", np.array([delta]), None)
     assert np.all(low <= high)
     assert np.all(high < 100)
 
 
 @given(pairs, st.floats(-20.0, 20.0))
-def test_chord_bounds_beta(pair: tuple[PrivacyLossDistribution, Truth], t: float) -> None:
+def test_chord_bounds_beta(pair, t):
     law, truth = pair
     product = Composition([law], [1])
     (bound,) = product._chord(np.array([float(truth.p_above(mp.mpf(t)))]))
     assert bound >= (1 - truth.q_above(mp.mpf(t))) * (1 - mp.mpf("1e-15")) - mp.mpf("1e-15")
 
 
-def test_beta_beyond_finite_mass_is_zero() -> None:
+def test_beta_beyond_finite_mass_is_zero():
     law, _ = atomic([-1.0, 0.5], [0.5, 0.4], 0.1)
     low, high = Composition([ReversedPLD(law), GaussianLaw(0.1)], [20, 1]).answer(
         "beta", np.array([1e-3, 0.1, 0.5]), None
@@ -84,37 +83,7 @@ def test_beta_beyond_finite_mass_is_zero() -> None:
     assert high[1] == high[2] == 0
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        *(to.PureDP(1e4) ** 3, to.PureDP(700.0) ** 10, to.PureDP(0.0) ** 10**9, DiscreteLaplaceCurve(1e-4)),
-        pytest.param(to.PureDP(1e-300) ** 10**9, marks=pytest.mark.slow),
-    ],
-    ids=repr,
-)
-def test_answers_for_large_losses_are_finite(f: to.TradeOff) -> None:
-    result, beta = f.bounds.epsilon(0.9), f.bounds(0.1)
-    assert result.lower <= result.upper < np.inf
-    assert 0 <= beta.lower <= beta.upper <= 0.9000000000000001
-
-
-@pytest.mark.parametrize("epsilon", [2.0, 5.0, 38.9])
-def test_underflowing_tail_needs_no_lattice(epsilon: float) -> None:
-    """At the best point, c = 834 for a loss of 2, rounding hides M(c): a nearer one bounds as well."""
-    f = to.subsample(to.Gaussian(1 / 8), 0.01) ** 1000
-    assert tuple(f.bounds.delta(epsilon)) == (0.0, 5e-324)
-    assert {step.engine for step in f.explain(epsilon=epsilon).steps} == {"contour"}
-    with mp.workdps(40):
-        c = 500
-
-        def weighed(x: mp.mpf) -> mp.mpf:
-            return (1 - mp.mpf(0.01) * (1 - mp.exp(x / 8 - mp.mpf(1) / 128))) ** c * mp.npdf(x)
-
-        moment = mp.quad(weighed, [-20, 0, 10, 20, 40, 60, 80, 120])
-        assert 1000 * mp.log(moment) - (c - 1) * epsilon < -745
-
-
-ATOMS: list[tuple[to.TradeOff, int, mp.mpf]] = [
+ATOMS = [
     (to.Laplace(1) ** 10, 10, mp.mpf(2) ** -10),
     (to.Laplace(0.25) ** 40, 10, mp.mpf(2) ** -40),
     (to.Laplace(0.5) ** 4 @ to.PureDP(1) ** 3, 5, mp.mpf(2) ** -4 * (mp.e / (1 + mp.e)) ** 3),
@@ -123,9 +92,7 @@ ATOMS: list[tuple[to.TradeOff, int, mp.mpf]] = [
 
 @pytest.mark.parametrize("share", [1e-200, 1e-30, 1e-16])
 @pytest.mark.parametrize(("f", "top", "mass"), ATOMS, ids=[repr(f) for f, *_ in ATOMS])
-def test_epsilon_near_supremum_is_that_of_last_atom(
-    f: to.TradeOff, top: int, mass: mp.mpf, share: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_epsilon_near_supremum_is_that_of_last_atom(f, top, mass, share, monkeypatch):
     """Above all other losses delta(x) = q (1 - e^(x - top)); no engine is used."""
     monkeypatch.setattr(Composition, "choices", None)
     delta = float(mass) * share
@@ -136,9 +103,139 @@ def test_epsilon_near_supremum_is_that_of_last_atom(
     assert result.width <= 1e-13
 
 
-def test_epsilon_with_atom_below_supremum_is_narrow() -> None:
+def test_epsilon_with_atom_below_supremum_is_narrow():
     """The atom of a Laplace law next to a Gaussian bounds nothing wrong."""
     f = to.Laplace(1) ** 3 @ to.Gaussian(0.01)
     result = f.bounds.epsilon(1e-6)
     assert result.width < 1e-6
     assert 3 < result.lower < 3.05
+
+
+STEP, MEAN, TAU = 0.037, 5.3, 0.02
+AT = np.array([0.3, -7.25, 41.0])
+
+
+def drawn(size, c):
+    """Return a line of any values at all: bounds on the rounding of a sum rest on no shape."""
+    rng = np.random.default_rng(size)
+    log = rng.uniform(-30, 0, size) + 1j * rng.uniform(-9, 9, size)
+    log[0], log.real[-7::-97] = 0, -np.inf
+    sides = Chernoff(c / 2, 0.0), Chernoff(2 * c, 0.0)
+    return ContourLine(c, 0.0, 0.0, MEAN, 0.0, STEP, log, np.zeros(size), 0.0, *sides, TAU, 1.0)
+
+
+def summed(line, kernel, x):
+    """Return the sum, term by term, of the floats that the line holds."""
+    total = arb(0)
+    for k, log in enumerate(line.log.tolist()):
+        if log.real > -math.inf:
+            y = arb(line.step) * k
+            turn = acb(0, (arb(line.mean) - x) * y)
+            total += (kernel(acb(line.c, y)) * (acb(log) + turn).exp()).real / (1 if k else 2)
+    return total * line.step / arb.pi()
+
+
+def added(powers, factor, z):
+    """Return what a Gaussian adds to the transform, by its polynomial."""
+    s = (TAU * (z - 0.5)) ** 2
+    return (
+        factor * arb(TAU) ** 2 * sum(a * b for a, b in zip(powers, (1, 1 + s, 3 + 6 * s + s**2), strict=True))
+    )
+
+
+@pytest.mark.parametrize("c", [1.5, 0.4])
+@pytest.mark.parametrize("size", [192, 193, 2112, 9000], ids=["plain", "rows", "full rows", "pieces"])
+def test_sum_of_line_errs_within_bounds(size, c):
+    line = drawn(size, c)
+    sign, sides = (1 if c > 1 else -1), [(_MOST, (arb(TAU) ** 2 / 8).exp()), (_LEAST, arb(1))]
+    sums, charged = line._at(AT)
+    assert (len(line._sums.values) == 2) == (size == 192)
+    for (powers, factor), result, most in zip(sides[::sign], sums, charged, strict=True):
+        for x, value, error in zip(AT.tolist(), result.tolist(), most.tolist(), strict=True):
+
+            def kernel(z, powers=powers, factor=factor):
+                return sign * (1 / (z * (z - 1)) - added(powers, factor, z))
+
+            assert abs(summed(line, kernel, x) - value) <= error
+            assert error <= 1e-9 * float(np.sum(np.abs(line._sums.values)))
+
+
+def test_polynomials_bound_time_value_of_gaussian():
+    """1 - u M(u), between neighbours: M falls, u M(u) rises, and so does every single power."""
+    most, least = ([arb(a) for a in powers] for powers in (_MOST, _LEAST))
+    step, end = arb(1) / 1024, 4096
+    mills = [
+        (u * u / 2).exp() * (u / arb(2).sqrt()).erfc() * (arb.pi() / 2).sqrt()
+        for u in (step * k for k in range(end + 1))
+    ]
+    for k in range(end):
+        u, v = step * k, step * (k + 1)
+        # u M(u) >= u^2/2 - b u^4 and u M(u) <= 1/2 + p u^2, over u on the left.
+        assert mills[k + 1] >= (-most[1] * v - most[2] * u**3)
+        assert v * mills[k + 1] <= 1 - least[0] - least[1] * u**2
+    assert most[1] + most[2] * (step * end) ** 2 >= 0
+    assert least[0] + least[1] * (step * end) ** 2 <= 0
+    area = [float(a - b) for a, b in zip(most, least, strict=True)]
+    assert 0.8 * LEFT <= area[0] + area[1] + 3 * area[2] <= LEFT
+
+
+@pytest.mark.parametrize("last", [1.0, 4.0, 6.0])
+@pytest.mark.parametrize("share", [1.0, 0.5, 1e-3])
+def test_beyond_last_node_bounds_integral(share, last):
+    """The product is as large as the bound on it allows: its integrals are known."""
+    cut = share * math.exp(-(last**2) / 2)
+    line = drawn(64, 1.5)
+    line = replace(line, tail_bound=cut, step=last / TAU / 63)
+    for result, (powers, factor) in zip(line._truncation.tolist(), line._taken, strict=True):
+        with mp.workdps(20):
+
+            def kernel(v, powers=powers, factor=factor):
+                s = v * v + TAU**2
+                a, b, c = map(abs, powers)
+                return 1 / v**2 + factor * (a + b * (1 + s) + c * (3 + 6 * s + s * s))
+
+            true = share * TAU / mp.pi * mp.quad(lambda v: kernel(v) * mp.exp(-v * v / 2), [last, 8, 20])
+        assert true <= result <= 1.5 * true if last > 1 else true <= result
+
+
+def test_smoothed_line_has_few_nodes():
+    """Atoms never let the product decay; nodes end where the rest is small next to what smoothing moves."""
+    engine = ContourEngine([LaplaceLaw(0.1)], [100], symmetric=True)
+    low, high = engine.answer("delta", np.array([0.1]), 1e-8)
+    assert high[0] - low[0] <= 1e-8 * high[0]
+    lines = engine.forward
+    aim = float(lines.snap_to_grid("delta", np.array([0.1]))[0])
+    drawn = lines.enclose("delta", aim, engine.initial_effort("delta", 1e-8))
+    assert len(drawn.line.log) <= 150_000
+
+
+@pytest.mark.parametrize("x", [1.0, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("seed", range(5))
+def test_alias_of_large_exponents_is_not_rounded_down(x, seed):
+    draw = np.random.default_rng(seed)
+    side = Chernoff(1.5 + draw.uniform(0.01, 0.5), 0.0)
+    side = side._replace(log_m=(side.c - 1.5) * x + draw.uniform(-9, 9))
+    line = replace(drawn(64, 1.5), right=side, step=draw.uniform(0.01, 0.5))
+    c = arb(side.c)
+    fall = (-(c - line.c) * 2 * arb.pi() / line.step).exp()
+    kappa = ((c - 1) / c) ** (c - 1) / c
+    alias = kappa * (side.log_m - (c - line.c) * x).exp() * fall / (1 - fall)
+    assert alias <= line._alias(side, np.array([x]))[0]
+
+
+@pytest.mark.parametrize("c", [1.5, 0.4])
+@pytest.mark.parametrize(("step", "size"), [(0.05, 20), (1.5, 20), (2.5, 4), (0.05, 400)])
+@pytest.mark.parametrize("x", [-1.0, 0.5, 2.0])
+def test_psi_of_coarse_line_holds_truth(c, step, size, x):
+    """Of mu = 1, whose K(z) = (z^2 - z)/2."""
+    y = step * np.arange(size)
+    sides = (Chernoff(at, max((at * at - at) / 2, 0.0)) for at in ((1.0, 3.0) if c > 1 else (0.0, 1.0)))
+    line = ContourLine(
+        *(c, (c * c - c) / 2, 1e-15, c - 0.5, 1e-15, step, -(y * y) / 2 + 0j, 1e-15 * np.ones(size)),
+        *(math.exp(-(y[-1] ** 2) / 2), *sides, 0.0, 1.0),
+    )
+    (low,), (high,) = line.psi(np.array([x]))
+    delta = mp.ncdf(0.5 - x) - mp.exp(x) * mp.ncdf(-0.5 - x)
+    psi = delta if c > 1 else 1 - delta
+    assert low <= psi <= high
+    assert (high - low <= 1e-12) == (size == 400)

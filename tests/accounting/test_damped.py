@@ -1,4 +1,4 @@
-"""Laws without their rarest losses, against balls, mpmath and another engine."""
+"""Sampled steps without their rarest losses, or by the largest of them, against balls and closed forms."""
 
 import math
 from fractions import Fraction
@@ -9,18 +9,21 @@ import pytest
 from flint import acb, arb, ctx
 
 import tradeoff as to
-from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.pld.batched import damped_law
+from tradeoff.accounting.contour.engine import ContourCache, ContourEngine
+from tradeoff.accounting.contour.split import Marks, split
+from tradeoff.accounting.planner import Composition
+from tradeoff.pld.batched import damped_law, rarely_sampled
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
+from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
 from tradeoff.proofs.verify.contour import Contour, Product
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
 
 
-def moment(law: DampedPLD, rate: float, z: acb) -> acb:
+def moment(law, rate, z):
     """Return E e^(zL) of a damped law in balls: a trapezoid sum on Im x = 0.04, where e^(iyL) falls.
 
     Its error is e^(-2 pi 0.04/h) = e^-50 of the modulus in a strip of that half-width.
@@ -37,7 +40,7 @@ def moment(law: DampedPLD, rate: float, z: acb) -> acb:
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
 @pytest.mark.parametrize("c", [1.5, 60.0])
-def test_damped_transform_holds_truth(mu: float, rate: float, count: int, level: float, c: float) -> None:
+def test_damped_transform_holds_truth(mu, rate, count, level, c):
     law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
     assert isinstance(law, DampedPLD)
     transform = law.transform(c, 42.0 + math.log(count))
@@ -54,12 +57,12 @@ def test_damped_transform_holds_truth(mu: float, rate: float, count: int, level:
 
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
-def test_damped_law_mass_bounds_mass_removed(mu: float, rate: float, count: int, level: float) -> None:
+def test_damped_law_mass_bounds_mass_removed(mu, rate, count, level):
     law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
     base = law.part.base
     with mp.workdps(40):
 
-        def lost(x: mp.mpf) -> mp.mpf:
+        def lost(x):
             q = (1 - mp.mpf(rate)) * mp.npdf(x) + mp.mpf(rate) * mp.npdf(x - mp.mpf(mu))
             return q * -mp.expm1(-mp.exp(base.sharp * (x - base.last)))
 
@@ -79,11 +82,18 @@ def test_damped_law_mass_bounds_mass_removed(mu: float, rate: float, count: int,
         (1.0, 0.5, 2, 1e-5, 5e-12),  # few rounds, but no large loss is rare
         (10.3, 4.19e-5, 541_000, 5.76e-5, 5e-12),  # tilts beyond the planning points of a normal law
         (3.61, 0.000287, 69_200, 2.91e-12, 1e-11),
+        (1.5, 0.001, 100, 1e-8, 5e-9),  # the line is rounding
+        # Few or rare steps, by the largest of their losses: next to 0, among the losses of the bulk.
+        (0.442, 0.000585, 2, 8e-4, 1e-8),
+        *((0.421, 0.000235, 6, 1.65e-4, 1e-8), (0.45, 0.00405, 3, 2.35e-8, 1e-8)),
+        *((0.74, 1.59e-5, 1210, 1.47e-12, 1e-8), (0.816, 1.31e-5, 11_300, 6.19e-10, 1e-8)),
+        *((0.995, 9.93e-5, 5160, 1.73e-12, 1e-8), (1.0, 1e-5, 10, 1e-8, 1e-8), (1.0, 1e-5, 100, 1e-8, 1e-8)),
+        *((2.31, 1.47e-5, 4, 5.99e-4, 1e-8), (18.8, 1.31e-5, 5, 5.13e-5, 1e-8)),  # below nearly all losses
+        # Windows that underflow, and weights that overflow.
+        *((1 / 3.23, 3.22e-7, 4, 1e-8, 1e-8), (1 / 3.8, 0.3787, 23, 1e-4, 1e-8)),
     ],
 )
-def test_epsilon_of_sampled_steps_is_narrow(
-    sigma: float, rate: float, count: int, delta: float, width: float
-) -> None:
+def test_epsilon_of_sampled_steps_is_narrow(sigma, rate, count, delta, width):
     curve = to.Plan({to.mechanisms.SubsampledGaussian(sigma, rate): count}).guarantee()
     low, high = curve.bounds.epsilon(delta)
     assert 0 <= high - low < width
@@ -102,9 +112,7 @@ def test_epsilon_of_sampled_steps_is_narrow(
         (0.67, 2.53e-5, 129_000, 3.05e-10),
     ],
 )
-def test_epsilon_between_two_bells_is_narrow_and_holds_truth(
-    sigma: float, rate: float, count: int, delta: float
-) -> None:
+def test_epsilon_between_two_bells_is_narrow_and_holds_truth(sigma, rate, count, delta):
     """The sum is 1e-9 of its terms there; the verifier, which shares nothing with it, has its own contour."""
     low, high = (
         to.Plan({to.mechanisms.SubsampledGaussian(sigma, rate): count}).guarantee().bounds.epsilon(delta)
@@ -116,7 +124,7 @@ def test_epsilon_between_two_bells_is_narrow_and_holds_truth(
         assert contour.bound(low).upper() >= delta >= contour.bound(high).lower()
 
 
-def test_chernoff_bound_of_damped_law_holds_for_whole_law() -> None:
+def test_chernoff_bound_of_damped_law_holds_for_whole_law():
     """What damping takes off is in no ceiling: it is far more than delta there."""
     law, count, epsilon = SubsampledPLD(GaussianLaw(1.0), 0.01), 100, 6.0
     engine = ContourEngine([law], [count])
@@ -131,7 +139,7 @@ BINOMIAL = {k: math.comb(40, k) * Fraction(1, 50) ** k * Fraction(49, 50) ** (40
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_law_without_rare_means_encloses_profile_of_whole(backwards: bool) -> None:
+def test_law_without_rare_means_encloses_profile_of_whole(backwards):
     whole = MixtureLaw(
         MixturePair.of({Fraction(0): Fraction(1)}, {Fraction(k): w for k, w in BINOMIAL.items()}, Fraction(3))
     )
@@ -144,7 +152,7 @@ def test_law_without_rare_means_encloses_profile_of_whole(backwards: bool) -> No
         means = [(mp.mpf(w.numerator) / w.denominator, mp.mpf(k) / 3) for k, w in BINOMIAL.items()]
         for k, each in enumerate(x.tolist()):
 
-            def loss(t: mp.mpf, each: float = each) -> mp.mpf:
+            def loss(t, each=each):
                 return mp.log(mp.fsum(w * mp.exp(m * t - m * m / 2) for w, m in means)) - each
 
             root = mp.findroot(loss, (-20, 12), "anderson")
@@ -155,7 +163,7 @@ def test_law_without_rare_means_encloses_profile_of_whole(backwards: bool) -> No
 
 
 @pytest.mark.parametrize("backwards", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_epsilon_of_rare_means_is_narrow_and_agrees_with_lattice(backwards: bool) -> None:
+def test_epsilon_of_rare_means_is_narrow_and_agrees_with_lattice(backwards):
     curve = to.GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1 - 1e-15, 30: 1e-15}, sigma=2)
     curve = (curve.inverse() if backwards else curve) ** 10
     low, high = curve.bounds.epsilon(1e-6)
@@ -165,7 +173,7 @@ def test_epsilon_of_rare_means_is_narrow_and_agrees_with_lattice(backwards: bool
     assert low <= above
 
 
-def test_delta_of_mixtures_with_rare_parts_holds_binomial_sum() -> None:
+def test_delta_of_mixtures_with_rare_parts_holds_binomial_sum():
     """As the part drawn is published, the product is the mixture over how often the rare one is."""
     share, epsilon = Fraction(1, 10**14), np.array([1.0, 8.0, 14.0, 40.0, 90.0])
     curve = to.mixture({to.Gaussian(0.5): 1 - share, to.Gaussian(12): share}) ** 20
@@ -182,9 +190,103 @@ def test_delta_of_mixtures_with_rare_parts_holds_binomial_sum() -> None:
             assert low[k] <= truth <= high[k] <= truth * (1 + 1e-3)
 
 
-def test_delta_of_reversed_mixtures_with_rare_parts_agrees_with_lattice() -> None:
+def test_delta_of_reversed_mixtures_with_rare_parts_agrees_with_lattice():
     parts = {to.Gaussian(0.5): 1 - 1e-9, to.Gaussian(12): 1e-9}
     f = to.mixture({~to.subsample(g, 0.5): w for g, w in parts.items()}) ** 20
     contour, lattice = (f.bounds.delta([0.5, 1.0, 3.0], method=method) for method in ("contour", "lattice"))
     assert (contour.lower <= lattice.upper).all()
     assert (lattice.lower <= contour.upper).all()
+
+
+WINDOWS = [(1.0, 1e-3, 4.0, 6.0), (2.4, 2e-4, 3.0, 5.5), (0.3, 0.1, -math.inf, 5.0), (1.4, 1e-4, 6.0, 46.4)]
+
+
+def moment_of_window(mu, rate, window, z):
+    """Return E e^(zL) (w(t; last) - w(t; first)) in balls: a trapezoid sum on Im t = 1/(2k).
+
+    Its error is e^(-2 pi 400/(2k)) of the modulus in a strip of that half-width, at most e^-34.
+    """
+    first, last, k = window
+    total, shift = acb(0), arb(1) / (2 * arb(k))
+    for j in range(-4400, 400 * int(min(last, 12.0) + 3)):
+        t = acb(arb(j) / 400, shift)
+        loss = (1 - arb(rate) + arb(rate) * (arb(mu) * t - arb(mu) ** 2 / 2).exp()).log()
+        weight = (-(k * (t - last)).exp()).exp()
+        if first > -math.inf:
+            weight -= (-(k * (t - first)).exp()).exp()
+        total += weight * (z * loss - t * t / 2).exp()
+    return total / 400 / (2 * arb.pi()).sqrt()
+
+
+@pytest.mark.parametrize(("mu", "rate", "first", "last"), WINDOWS)
+@pytest.mark.parametrize("c", [0.0, 2.5])
+def test_transform_of_a_window_holds_truth(mu, rate, first, last, c):
+    law = SubsampledPLD(GaussianLaw(mu), rate)
+    part = rarely_sampled(law, 1)
+    assert part is not None
+    marks = Marks(law, part, 1)
+    transform = QuadratureTransform(marks.window(first, last), c, 42.0)
+    y = np.array([0.2, 3.0, 11.0]) / mu
+    log, error, ceiling = transform.ratio(y)
+    with ctx.workprec(160):
+        window = first, last, marks.sharp
+        whole = moment_of_window(mu, rate, window, acb(c))
+        assert abs(whole.real.log() - arb(transform.log_m)) < transform.log_m_error + 1e-13
+        for k in range(len(y)):
+            ratio = (
+                moment_of_window(mu, rate, window, acb(c, y[k]))
+                / whole
+                * acb(0, -arb(y[k] * transform.mean)).exp()
+            )
+            assert abs(acb(log[k].real, log[k].imag).exp() - ratio) < math.expm1(error[k]) + 1e-13
+            assert abs(ratio).log() < ceiling[k] + 1e-13
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "count", "delta", "x"),
+    [
+        (0.713, 9.26e-5, 214, 1e-10, 0.41),  # few of many steps lose much
+        (1.12, 0.237, 3, 3.9e-5, 2.097),
+        (0.939, 0.0644, 26, 2.5e-8, 3.355),
+        (0.812, 6.18e-5, 331_000, 3e-11, 0.4617),  # the bulk reaches x
+        (0.67, 2.53e-5, 129_000, 3e-10, 0.538),
+    ],
+)
+def test_split_holds_truth(sigma, rate, count, delta, x):
+    """The verifier, which shares nothing with it, has its own contour."""
+    cache = ContourCache([SubsampledPLD(GaussianLaw(1 / sigma), rate)], [count])
+    enclosure = split(cache.laws[0], count, cache.cumulant, x, math.log(delta))
+    law = {"kind": "thinned", "p": rate, "base": {"kind": "gaussian", "mu": 1 / sigma}}
+    with ctx.workprec(384):
+        contour = Contour(Product([{"law": law, "count": count}]), x, middle=False, count=2**13)
+        for at in (0.97 * x, x, 1.02 * x):
+            (low,), (high,) = enclosure.bound(np.array([at]))
+            truth = contour.bound(at)
+            assert low <= truth.upper()
+            assert truth.lower() <= high
+            assert at != x or high - low < 1e-7 * delta
+
+
+@pytest.mark.parametrize("x", [0.0018, 0.03, 0.5])
+def test_split_of_one_step_holds_truth(x):
+    mu, rate = 2.26, 5.85e-4
+    with mp.workdps(40):
+        t = mp.log1p(mp.expm1(x) / mp.mpf(rate))
+        a = t / mp.mpf(mu)
+        truth = rate * (mp.ncdf(mp.mpf(mu) / 2 - a) - mp.exp(t) * mp.ncdf(-mp.mpf(mu) / 2 - a))
+    cache = ContourCache([SubsampledPLD(GaussianLaw(mu), rate)], [1])
+    enclosure = split(cache.laws[0], 1, cache.cumulant, x, float(mp.log(truth)))
+    (low,), (high,) = enclosure.bound(np.array([x]))
+    assert low <= truth <= high
+    assert high - low < 1e-9 * truth
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_epsilon_below_all_losses_is_that_of_disjoint_laws(backwards):
+    """Forwards no loss is below the answer; backwards none of mass above 1e-15 is."""
+    law, delta = SubsampledPLD(GaussianLaw(0.4), 1e-5), 1e-3
+    low, high = Composition([ReversedPLD(law) if backwards else law], [3]).answer(
+        "epsilon", np.array([delta]), None
+    )
+    truth = math.log1p(-delta)
+    assert low[0] <= truth <= high[0] < truth + 1e-14

@@ -1,7 +1,5 @@
 """The small numerical pieces against mpmath, within the error each claims."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys
@@ -14,12 +12,13 @@ from hypothesis import strategies as st
 from scipy import fft
 
 from tests.strategies import log_uniform
-from tradeoff.accounting.lattice.convolve import fft_error
+from tradeoff.accounting.lattice.convolve import discounted, fft_error
 from tradeoff.intervals.roots import find_root
 from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddle, spread
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.special import integrate, log_pmf
 from tradeoff.pld.transformed import SubsampledPLD
+from tradeoff.pld.units import UNIT
 
 
 @given(
@@ -28,7 +27,7 @@ from tradeoff.pld.transformed import SubsampledPLD
     st.floats(0, 1),
     st.floats(-6, 6),
 )
-def test_log_pmf_holds_truth_within_slack(n: int, epsilon: float, share: float, z: float) -> None:
+def test_log_pmf_holds_truth_within_slack(n, epsilon, share, z):
     centre, spread = n / (1 + np.exp(epsilon)), np.sqrt(n) / 2
     k = np.unique(np.clip(np.round([0, 1, n - 1, n, share * n, centre + z * spread, centre]), 0, n))
     log_p, slack = log_pmf(k, n, epsilon)
@@ -50,7 +49,7 @@ def test_log_pmf_holds_truth_within_slack(n: int, epsilon: float, share: float, 
 
 
 @given(st.floats(-30, 30), log_uniform(1e-9, 3.0), st.floats(0.01, 5))
-def test_integrate_tilted_gaussian_errs_within_rounding(start: float, width: float, mu: float) -> None:
+def test_integrate_tilted_gaussian_errs_within_rounding(start, width, mu):
     stop = start + width
     result, _ = integrate(
         lambda x, _rise, fall: (np.exp(mu * x - x * x / 2), np.exp(-fall)),
@@ -81,7 +80,7 @@ def test_integrate_tilted_gaussian_errs_within_rounding(start: float, width: flo
 
 
 @pytest.mark.parametrize("size", [64, 1024, pytest.param(2**14, marks=pytest.mark.slow)])
-def test_fft_error_bounds_error(size: int) -> None:
+def test_fft_error_bounds_error(size):
     rng = np.random.default_rng(size)
     x = rng.random(size) ** 8
     spectrum = fft.rfft(x)
@@ -100,7 +99,7 @@ def test_fft_error_bounds_error(size: int) -> None:
     st.sampled_from([1e-3, 1.0, 1e6]),
     st.sampled_from(["line", "cube", "exp", "step"]),
 )
-def test_find_root_returns_root_or_nearest_end(root: float, steep: float, kind: str) -> None:
+def test_find_root_returns_root_or_nearest_end(root, steep, kind):
     shape = {
         "line": lambda d: d,
         "cube": lambda d: d**3,
@@ -109,7 +108,7 @@ def test_find_root_returns_root_or_nearest_end(root: float, steep: float, kind: 
     }
     calls = []
 
-    def function(x: float) -> float:
+    def function(x):
         calls.append(x)
         return steep * shape[kind](x - root)
 
@@ -118,14 +117,14 @@ def test_find_root_returns_root_or_nearest_end(root: float, steep: float, kind: 
     assert len(calls) <= (125 if kind == "cube" else 60)  # brentq halves towards a triple root
 
 
-def test_find_root_with_nan_returns_root() -> None:
+def test_find_root_with_nan_returns_root():
     assert find_root(lambda x: x - 1 if x < 2 else float("nan"), 0.0, 3.0) == pytest.approx(1.0)
     assert find_root(lambda x: x * float("nan"), 0.0, 3.0) == 0.0
 
 
 @pytest.mark.parametrize(("start", "last"), [(1.0, math.inf), (0.0, 1 - 1e-9)])
 @pytest.mark.parametrize(("mu", "rate", "n"), [(1.0, 0.01, 1000), (6.0, 1e-6, 10), (0.05, 0.5, 10**6)])
-def test_tilt_is_near_its_saddle(start: float, last: float, mu: float, rate: float, n: int) -> None:
+def test_tilt_is_near_its_saddle(start, last, mu, rate, n):
     """Before the first rung too, where losses are far below all that are likely."""
     poles = (0.0, 1.0)
     table = SaddleTable(
@@ -137,7 +136,7 @@ def test_tilt_is_near_its_saddle(start: float, last: float, mu: float, rate: flo
 
 
 @pytest.mark.parametrize("mu", [0.5, 30.0, 77.9, 78.1, 200.0, 745.0, 5000.0])
-def test_cells_of_gaussian_hold_truth_within_slack(mu: float) -> None:
+def test_cells_of_gaussian_hold_truth_within_slack(mu):
     """Between P and Q of a large mu there is nothing; cells that reach into it are whole all the same."""
     far, law = mu * mu / 2, GaussianLaw(mu)
     edges = np.unique([-far - 3 * mu, -far, -far + 2 * mu, -far / 3, 0.0, far / 2, far - mu, far, far + mu])
@@ -150,6 +149,25 @@ def test_cells_of_gaussian_hold_truth_within_slack(mu: float) -> None:
                 assert abs(mp.mpf(float(result)) - truth) <= slack[k] * truth + sys.float_info.min
 
 
-def _between(a: mp.mpf, b: mp.mpf) -> mp.mpf:
+def _between(a, b):
     """Return the mass of a normal law, from the tail in which it does not cancel."""
     return mp.ncdf(-a) - mp.ncdf(-b) if a > 0 else mp.ncdf(b) - mp.ncdf(a)
+
+
+masses = st.one_of(st.just(0.0), log_uniform(1e-200, 1.0))
+
+
+@given(st.lists(masses, max_size=300), st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1)))
+def test_discounted_holds_truth(x, a):
+    y = mp.mpf(0)
+    for term, got in zip(x, discounted(np.array(x), a), strict=True):
+        y = mp.mpf(term) + mp.mpf(a) * y
+        assert abs(got - y) <= 200 * UNIT * y + mp.mpf("1e-300")
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 4096, 4097, pytest.param(300_000, marks=pytest.mark.slow)])
+def test_discounted_constant_is_geometric_series(size):
+    result = discounted(np.ones(size), 1 - 2.0**-12)
+    assert result == pytest.approx(
+        -np.expm1(np.arange(1.0, size + 1) * np.log1p(-(2.0**-12))) * 2**12, rel=1e-13
+    )

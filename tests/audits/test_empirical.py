@@ -1,12 +1,11 @@
-"""Scores: exact small cases, coverage under laws with and without ties, ends and errors."""
-
-from __future__ import annotations
+"""Scores: exact small cases, coverage under laws with and without ties, ends and errors; losses and risks."""
 
 import re
 from fractions import Fraction
 from itertools import product
 from math import comb
 
+import mpmath
 import numpy as np
 import pytest
 import sympy
@@ -17,7 +16,8 @@ from scipy.special import ndtri
 
 import tradeoff as to
 from tests.strategies import vertices
-from tradeoff.audits.refutation import bound_tail, joint_level, joint_p_value, largest_rate, spaced_counts
+from tradeoff.audits import from_losses
+from tradeoff.audits.refutation import bound_tail, joint_level, joint_p_value, largest_rate
 from tradeoff.errors import DomainError, KindError, SymbolError
 
 scores = st.lists(st.one_of(st.integers(-3, 3), st.floats(allow_nan=False)), min_size=1, max_size=30)
@@ -71,14 +71,6 @@ def test_joint_p_value_inverts_joint_level(chance):
     t = joint_level(chance)
     assert joint_p_value(t) <= chance
     assert joint_p_value(t * 1.001) >= chance * 0.999
-
-
-@given(st.integers(1, 10**6))
-def test_nodes_reach_both_ends(n):
-    result = spaced_counts(n)
-    assert result[0] == 0
-    assert result[-1] == n - 1
-    assert np.all(np.diff(result) <= 1 + np.minimum(result[1:], n - result[:-1]) / 8 + 1)
 
 
 # The estimate.
@@ -310,15 +302,6 @@ def test_repr_rounds_bounds_down(mu):
         assert float(printed) == pytest.approx(least, rel=1e-3)
 
 
-def test_empirical_copies_scores():
-    given_scores = np.array([2.0, 1.0])
-    audit = to.empirical(given_scores, [3.0])
-    given_scores[0] = 9.0
-    assert audit.null.tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match="read-only"):
-        audit.null[0] = 0.0
-
-
 def test_band_of_few_thresholds_contains_the_curve():
     draws = np.random.default_rng(5)
     audit = to.empirical(draws.normal(0, 1, 10_000), draws.normal(1, 1, 10_000), thresholds=[0.5, 2.0])
@@ -326,15 +309,6 @@ def test_band_of_few_thresholds_contains_the_curve():
     for alpha in (0.01, 0.05, 0.3, 0.6, 0.95):
         assert lower(alpha) <= to.Gaussian(1.0)(alpha)
     assert upper(0.05) >= to.Gaussian(1.0)(0.05)
-
-
-def test_class_sorts_scores():
-    rng = np.random.default_rng(5)
-    null, alternative = rng.normal(size=(2, 500))
-    direct, made = to.audits.Empirical(null, alternative, 0.95), to.empirical(null, alternative)
-    assert direct.mu() == made.mu() == 0
-    with pytest.raises(DomainError, match="must be a number, got nan"):
-        to.audits.Empirical(np.array([np.nan]), alternative, 0.95)
 
 
 def test_repr_without_bounds_names_the_exchange():
@@ -392,14 +366,170 @@ def test_hull_of_a_long_roc_equals_that_of_its_vertices():
     assert [Fraction(y) for y in whole.beta.tolist()] == exact.beta.tolist()
 
 
-def test_p_value_underflow_is_positive():
-    result = to.empirical(np.zeros(20_000), np.ones(20_000)).refutes(to.Gaussian(0.5))
-    assert 0 < result.p_value < 1e-200
-
-
 def test_one_useless_score_proves_nothing():
     audit = to.empirical([0.0], [0.0])
     assert audit.mu() == 0
     assert audit.epsilon(0.0) == 0
     assert audit.epsilon(0.5) <= np.log(0.5)
     assert audit.refutes(to.Identity()).p_value == 1
+
+
+EPSILONS = np.array([-2.0, -0.5, 0.0, 0.7, 3.0])
+
+
+def gaussian(mu, n, draws):
+    x = draws.normal(size=n)
+    return mu * x - mu * mu / 2, mu * x + mu * mu / 2
+
+
+def test_delta_covers_at_the_confidence():
+    draws, missed = np.random.default_rng(2), np.zeros(len(EPSILONS))
+    truth = to.Gaussian(1).bounds.delta(EPSILONS)
+    for _ in range(25):
+        result = from_losses(*gaussian(1.0, 200, draws), 0.8).delta(EPSILONS)
+        missed += (result.lower > truth.upper) | (result.upper < truth.lower)
+    assert np.all(missed <= 12)  # of 25 at a fifth: more has probability 4e-4
+
+
+def test_delta_limits_solve_the_entropy_equation():
+    # 10 losses of which one is infinite and nine are 0, at epsilon = inf: kl(1/10, limit) = log(40)/10.
+    result = from_losses([0.0], [0.0] * 9 + [np.inf]).delta(np.inf)
+    assert result.lower < 0.1 < result.upper
+    x, cost = 0.1, np.log(40) / 10
+    for side in result:
+        assert x * np.log(x / side) + (1 - x) * np.log((1 - x) / (1 - side)) == pytest.approx(cost, rel=1e-9)
+
+
+def test_infinite_losses_and_ends():
+    sample = from_losses([-np.inf, 0.0], [np.inf, 0.0])
+    assert sample.delta(-np.inf).lower == sample.delta(-np.inf).upper == 1
+    assert 0 <= sample.delta(np.inf).lower <= 0.5 <= sample.delta(np.inf).upper <= 1
+    assert 0.5 in sample.delta(0.0)
+    assert [tuple(sample.delta(e)) for e in EPSILONS] == list(zip(*sample.delta(EPSILONS), strict=True))
+
+
+def test_many_losses_make_narrow_limits():
+    draws = np.random.default_rng(4)
+    result = from_losses(*gaussian(1.0, 10**5, draws)).delta(EPSILONS)
+    assert np.all(result.width < 0.012)
+    assert result.width[-1] < 1e-3  # relative to a small delta
+
+
+def test_estimate_is_approximate():
+    sample = from_losses(*gaussian(1.0, 2000, np.random.default_rng(6)))
+    assert sample.estimate(0.3) == pytest.approx(to.Gaussian(1)(0.3), abs=0.05)
+    assert "by sampled losses" in repr(sample.estimate)
+    with pytest.raises(KindError, match="estimate"):
+        sample.estimate @ to.Gaussian(1)
+
+
+@pytest.mark.parametrize(("mu", "n"), [(1.0, 100), (0.3, 2000), (0.1, 20_000), (3.0, 20)])
+def test_exchanged_arrays_are_refused(mu, n):
+    under_p, under_q = gaussian(mu, n, np.random.default_rng(9))
+    from_losses(under_p, under_q)
+    with pytest.raises(DomainError, match="swap losses_under_p and losses_under_q"):
+        from_losses(under_q, under_p)
+    with pytest.raises(DomainError, match="not log dP/dQ"):
+        from_losses(-under_p, -under_q)
+    with pytest.raises(DomainError, match=r"losses_under_q must have a mean of e\^-L of at most 1"):
+        from_losses(under_p, under_p)
+
+
+def test_arrays_in_order_are_refused_rarely():
+    # Randomized response at its own loss, where E_P[e^L] = 1 exactly, and a law with infinite losses.
+    draws = np.random.default_rng(10)
+    for n in (1, 3, 10, 100, 1000):
+        for _ in range(100):
+            e = 4 * draws.random()
+            share = 1 / (1 + np.exp(e))
+            from_losses(*(np.where(draws.random(n) < p, e, -e) for p in (share, 1 - share)))
+            from_losses(
+                np.where(draws.random(n) < 0.5, -np.inf, np.log(2)),
+                np.where(draws.random(n) < 0.5, np.inf, -np.log(2)),
+            )
+
+
+def test_delta_of_empty_array_is_empty():
+    low, high = to.audits.from_losses([1.0], [1.0]).delta([])
+    assert low.shape == high.shape == (0,)
+
+
+def test_class_checks_losses():
+    draws = np.random.default_rng(2).normal(size=200)
+    direct = to.audits.LossSample(draws - 0.5, draws + 0.5, 0.95)
+    assert direct.delta(1.0) == to.audits.from_losses(draws - 0.5, draws + 0.5).delta(1.0)
+    with pytest.raises(DomainError, match="probability 0"):
+        to.audits.LossSample(np.array([np.inf]), draws, 0.95)
+
+
+def truths(mu, prior):
+    """Risks of G_mu in closed form, in the order of the table."""
+    mu, prior = mpmath.mpf(mu), mpmath.mpf(prior)
+
+    def quantile(p):
+        return mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(p) - 1)
+
+    def power(alpha):
+        return mpmath.ncdf(quantile(alpha) + mu)
+
+    least = mpmath.ncdf(quantile(0.25) - mu)  # false-positive rate that a recall of 1/4 needs
+    loss = mu * (mu / 2 - quantile(1e-3))
+    threshold = mu / 2 - mpmath.log(prior / (1 - prior)) / mu
+    return [
+        *(power(0.01), power(0.01) / mpmath.mpf(0.01), 2 * mpmath.ncdf(mu / 2) - 1, power(0.125)),
+        prior / 4 / (prior / 4 + (1 - prior) * least),
+        1 / (1 + (1 - prior) / prior * mpmath.exp(-loss)),
+        (1 - prior) * mpmath.ncdf(-threshold) + prior * mpmath.ncdf(threshold - mu),
+    ]
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("prior", [0.1, 0.5])
+def test_risks_of_a_gaussian_enclose_closed_forms(mu, prior):
+    table = to.Gaussian(mu).risks(fpr=0.01, baseline=0.125, prior=prior, recall=0.25, outcome=1e-3)
+    with mpmath.workdps(40):
+        exact = truths(mu, prior)
+    for row, truth in zip(table, exact, strict=True):
+        assert row["lower"] <= truth <= row["upper"], row
+        assert row["risk"] == "posterior" or row["upper"] - row["lower"] <= 1e-9 * max(truth, 1)
+
+
+def test_risks_of_bounded_losses_are_bounded_by_their_supremum():
+    table = to.PureDP(1.5).risks(prior=0.2)
+    most = 1 / (1 + 4 * np.exp(-1.5))
+    assert all(row["upper"] <= most + 1e-9 for row in table if row["risk"] in {"posterior", "precision"})
+
+
+def test_risks_of_one_order_take_the_prior_of_the_alternative():
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
+    row = list(to.from_masses(p.tolist(), q.tolist()).risks(prior=0.2))[-1]
+    assert row["lower"] <= np.minimum(0.8 * p, 0.2 * q).sum() + 1e-12
+    assert row["upper"] >= np.minimum(0.8 * p, 0.2 * q).sum() - 1e-12
+    assert row["upper"] - row["lower"] < 1e-9
+
+
+def test_risks_of_a_leak_are_certain_outside_it():
+    table = to.TotalVariation(0.1).risks(outcome=[0.01, 0.2], recall=[0.1, 0.5])
+    assert [row["upper"] for row in table if row["risk"] == "posterior"] == [1.0, 0.5]
+    assert next(row for row in table if row["risk"] == "precision")["upper"] == 1
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_success_bounds_reconstruction_of_a_uniform_secret(k, epsilon):
+    """Randomised response on k values is the channel of a guess that is right with e^eps/(e^eps + k - 1)."""
+    right = np.exp(epsilon) / (np.exp(epsilon) + k - 1)
+    curve = to.mechanisms.RandomizedResponse(epsilon, k).curve()
+    table = curve.risks(baseline=1 / k)
+    (row,) = (row for row in table if row["risk"].startswith("re-identification"))
+    assert right <= row["upper"] * (1 + 1e-12)
+
+
+def test_risks_print_rounded_outward_and_export():
+    table = to.Gaussian(1).risks(fpr=[0.01, 0.1], baseline=0.5)
+    assert repr(table).splitlines()[0].split() == ["risk", "at", "lower", "upper"]
+    assert r"\\toprule".replace("\\\\", "\\") in table.to_latex()
+    assert table.to_csv().count("\n") == len(table) + 1
+    assert "<table>" in table._repr_html_()
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: the extra [pandas] has it")
+    assert list(pandas.DataFrame(table.to_dict()).columns) == ["risk", "at", "lower", "upper"]

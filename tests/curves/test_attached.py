@@ -1,20 +1,25 @@
-"""Methods of other rooms: attached to every curve, with the documentation and imports of their own."""
-
-from __future__ import annotations
+"""Methods of other rooms, attached to every curve with documentation of their own; parameters."""
 
 import copy
 import inspect
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
+import mpmath
+import numpy as np
 import pytest
+import sympy
 
 import tradeoff as to
 from tradeoff import _attached as attached
 from tradeoff import _methods
+from tradeoff.curves.parameters import MAX_LOSS, MIN_PROBABILITY, workers
 from tradeoff.curves.query import BoundsView
+from tradeoff.errors import DomainError, SymbolError
 
 OWNERS = [(to.TradeOff, attached.CurveMethods), (BoundsView, attached.BoundsMethods)]
 PUBLIC = [
@@ -28,7 +33,7 @@ PUBLIC = [
 @pytest.mark.parametrize(
     ("owner", "name"), [(owner, name) for owner, name in PUBLIC if callable(getattr(owner, name))]
 )
-def test_attached_method_has_docstring_and_signature(owner: type, name: str) -> None:
+def test_attached_method_has_docstring_and_signature(owner, name):
     method = getattr(owner, name)
     if method.__module__ == _methods.__name__:
         assert method.__doc__
@@ -36,7 +41,7 @@ def test_attached_method_has_docstring_and_signature(owner: type, name: str) -> 
         assert inspect.signature(method).parameters
 
 
-def test_attached_methods_are_those_of_the_stub() -> None:
+def test_attached_methods_are_those_of_the_stub():
     stub = Path(attached.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
     declared = {line.split("(")[0].split()[-1] for line in stub.splitlines() if line.startswith("    def ")}
     assert declared == {
@@ -47,7 +52,7 @@ def test_attached_methods_are_those_of_the_stub() -> None:
     }
 
 
-def test_first_call_imports_the_operator() -> None:
+def test_first_call_imports_the_operator():
     code = (
         "import sys, tradeoff as to; loaded = lambda name: name in sys.modules; "
         "assert not loaded('numpy') and not loaded('tradeoff.curves.contract'); f = to.Gaussian(1); "
@@ -57,12 +62,12 @@ def test_first_call_imports_the_operator() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_curve_of_module_imported_alone_has_methods() -> None:
+def test_curve_of_module_imported_alone_has_methods():
     code = "from tradeoff.families.gaussian import Gaussian; assert ~Gaussian(1) == Gaussian(1).group(1)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_curves_and_bound_methods_survive_pickle_and_copy() -> None:
+def test_curves_and_bound_methods_survive_pickle_and_copy():
     f = to.Gaussian(1) @ to.Laplace(0.1)
     f.epsilon(1e-5)
     for g in (pickle.loads(pickle.dumps(f)), copy.copy(f), copy.deepcopy(f)):
@@ -71,7 +76,75 @@ def test_curves_and_bound_methods_survive_pickle_and_copy() -> None:
     assert pickle.loads(pickle.dumps(f.group))(1) == f
 
 
-def test_changes_keep_that_a_curve_is_not_exact() -> None:
+def test_changes_keep_that_a_curve_is_not_exact():
     bound = to.mechanisms.PureDP(1).curve()
     for changed in (~bound, bound.group(1), bound.subs({}), bound.symbolic()):
         assert not changed.exact
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.5, np.float32(0.5), Fraction(1, 2), Decimal("0.5"), sympy.Rational(1, 2), np.array(0.5)],
+    ids=repr,
+)
+def test_parameter_of_any_number_type_is_its_float(value):
+    for family, name in ((to.Gaussian, "mu"), (to.PureDP, "epsilon_0"), (to.Laplace, "epsilon_0")):
+        kept = getattr(family(value), name)
+        assert (type(kept), kept) == (float, 0.5)
+        assert family(value) == family(0.5)
+
+
+def test_number_between_floats_is_rounded_to_nearest():
+    assert to.Gaussian(Fraction(1, 3)).mu == 1 / 3
+    assert to.PureDP(Decimal("0.1")).epsilon_0 == 0.1
+
+
+def test_formula_is_kept_until_substituted():
+    mu = sympy.Symbol("mu", positive=True)
+    assert to.Gaussian(mu).mu == mu
+    assert to.Gaussian(2 * mu).subs({mu: 0.5}) == to.Gaussian(1.0)
+    with pytest.raises(SymbolError, match="jobs must be an integer, got the symbol mu; substitute it"):
+        workers("jobs", mu)
+
+
+def test_fraction_is_kept_where_a_polygon_is_exact():
+    third = Fraction(1, 3)
+    curve = to.PiecewiseLinear([0, third, 1], [1, third, 0])
+    assert (curve(third), type(curve(third))) == (third, Fraction)
+
+
+@pytest.mark.parametrize("value", ["0.5", b"1", None, True, np.True_, 1j, [0.5], np.datetime64("2020")])
+def test_parameter_that_is_not_one_real_number_is_refused(value):
+    for build in (to.Gaussian, to.Laplace, to.PureDP, to.TotalVariation):
+        with pytest.raises(DomainError, match=r"^\w+ must be one real number, got "):
+            build(value)
+
+
+def test_truncated_noise_is_refused_outside_its_scales():
+    build = to.mechanisms.TruncatedLaplace
+    for scale in (0.9e-9, 1.1e9):
+        with pytest.raises(DomainError, match=r"^\w+ must be in \["):
+            build(scale=scale, bound=1.0).curve()
+
+
+@pytest.mark.parametrize("family", [to.Gaussian, to.Laplace, to.PureDP], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("loss", [0.0, MIN_PROBABILITY, 1e-12, 700.0, MAX_LOSS])
+def test_bounds_hold_the_truth_at_the_ends_of_losses(family, loss):
+    """delta(0) = 2 Phi(mu/2) - 1, 1 - e^(-eps/2) and tanh(eps/2)."""
+    with mpmath.workdps(700):
+        half = mpmath.mpf(loss) / 2
+        truth = {
+            to.Gaussian: mpmath.erf(half / mpmath.sqrt(2)),
+            to.Laplace: -mpmath.expm1(-half),
+            to.PureDP: mpmath.tanh(half),
+        }[family]
+        result = family(loss).bounds.delta(0.0)
+        assert result.lower <= truth <= result.upper
+        assert result.width <= 1e-12 * truth
+
+
+@pytest.mark.parametrize("delta", [0.0, MIN_PROBABILITY, 0.5, 1.0])
+def test_bounds_hold_the_truth_at_the_ends_of_probabilities(delta):
+    for curve in (to.TotalVariation(delta), to.subsample(to.TotalVariation(1), delta)):
+        result = curve.bounds.delta(0.0)
+        assert result.lower <= delta <= result.upper

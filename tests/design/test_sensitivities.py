@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 
 import tradeoff as to
 from tradeoff.curves.product import Tensor
-from tradeoff.errors import DomainError
 
 DELTA = 1e-5
 
@@ -96,19 +95,6 @@ def test_plot_draws_sorted_bars():
     assert axes.get_yticklabels()[-1].get_text() == "Lap_{0.1}: epsilon"
 
 
-@pytest.mark.parametrize("question", [{"delta": 0.1}, {"epsilon": 0.1}], ids=str)
-def test_sensitivities_zero_parameter_raises(question):
-    for curve, name in (
-        (to.Gaussian(0), "mu"),
-        (to.PureDP(0), "epsilon"),
-        (to.Laplace(0), "epsilon"),
-        (to.Laplace(1e-320), "epsilon"),
-        (to.TotalVariation(0), "delta"),
-    ):
-        with pytest.raises(DomainError, match=rf"^{name} must allow .*, got \S+; give another value$"):
-            curve.sensitivities(**question)
-
-
 @pytest.mark.parametrize("p", [1 - 1e-5, 1 - 1e-6, 1 - 1e-8])
 def test_sensitivities_near_end_of_range(p):
     (result,) = [row[3] for row in step(p=p, mu=1.0, n=1).sensitivities(delta=0.1).rows if row[1] == "p"]
@@ -123,7 +109,7 @@ def test_sensitivities_near_end_of_range(p):
 def test_sensitivities_maximum_equals_difference():
     """Whole curves, 1e-3 wide, do not resolve a hundredth of a parameter."""
 
-    def epsilon(mu: float) -> float:
+    def epsilon(mu):
         return to.maximum(to.Gaussian(mu) @ to.Laplace(0.5), to.PureDP(2)).epsilon(1e-3, tol=1e-8)
 
     curve = to.maximum(to.Gaussian(1) @ to.Laplace(0.5), to.PureDP(2))
@@ -153,30 +139,7 @@ def test_sensitivities_near_largest_loss(epsilon, n, delta):
     assert table["d epsilon"][0] == pytest.approx(n, rel=1e-4)
 
 
-@pytest.mark.parametrize("curve", [to.Gaussian(1.0), to.PureDP(1.0)], ids=repr)
-def test_sensitivities_tiny_delta_are_finite(curve):
-    assert all(0 < row[3] < 100 for row in curve.sensitivities(delta=1e-200).rows)
-
-
-@pytest.mark.parametrize(
-    ("build", "question", "error", "message"),
-    [
-        pytest.param(
-            lambda: to.Gaussian(2e-6) @ to.PureDP(100.0),
-            {"epsilon": 100.0},
-            DomainError,
-            "too large for the smoothing",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            lambda: to.Gaussian(1),
-            {"epsilon": 1e300},
-            to.errors.PrecisionError,
-            "try another epsilon",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_sensitivities_without_a_slope_raise(build, question, error, message):
-    with pytest.raises(error, match=message):
-        build().sensitivities(**question)
+@pytest.mark.slow
+def test_sensitivities_without_a_slope_raise():
+    with pytest.raises(to.errors.DomainError, match="too large for the smoothing"):
+        (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)

@@ -1,7 +1,5 @@
 """What the house rules let a machine measure; ``ruff`` holds the lines to 110 columns."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -13,11 +11,11 @@ MODULES = sorted((ROOT / "tradeoff").rglob("*.py"))
 LONGEST = 600
 
 
-def constants(path: Path) -> list[ast.stmt]:
+def constants(path):
     """Return the numbers that a module names with neither a docstring under them nor a comment at them."""
     source = path.read_text(encoding="utf-8")
     lines, body = ["", *source.splitlines()], ast.parse(source).body
-    result: list[ast.stmt] = []
+    result = []
     for statement, following in zip(body, [*body[1:], None], strict=True):
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or not (
             named(statement) and chosen(statement)
@@ -31,13 +29,13 @@ def constants(path: Path) -> list[ast.stmt]:
     return result
 
 
-def named(statement: ast.Assign | ast.AnnAssign) -> bool:
+def named(statement):
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
     return any(re.fullmatch(r"_?[A-Z][A-Z0-9_]+", name) for name in names)
 
 
-def chosen(statement: ast.Assign | ast.AnnAssign) -> bool:
+def chosen(statement):
     """Return whether the value is a number somebody chose, and not derived, a table or a name."""
     made = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.operator, ast.unaryop, ast.expr_context)
     parts = list(ast.walk(statement.value)) if statement.value else []
@@ -46,7 +44,7 @@ def chosen(statement: ast.Assign | ast.AnnAssign) -> bool:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_module_keeps_the_house_rules(path: Path) -> None:
+def test_a_module_keeps_the_house_rules(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= LONGEST
     assert "noqa: SLF001" not in text, "private access across modules"

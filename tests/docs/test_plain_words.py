@@ -1,10 +1,7 @@
 """Check names, docstrings, messages and pages for words that a reader of NumPy would have to learn."""
 
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,15 +22,15 @@ PATTERNS = (
 WORDS = re.compile(rf"\b(?:{'|'.join(PATTERNS)})\b", re.IGNORECASE)
 
 
-def sources() -> list[Path]:
+def sources():
     return sorted((ROOT / "tradeoff").rglob("*.py"))
 
 
-def pages() -> list[Path]:
+def pages():
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def name_nodes(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def name_nodes(tree):
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
@@ -42,7 +39,7 @@ def name_nodes(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def sentences(tree):
     """Yield the first lines of docstrings and the messages of errors."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
@@ -54,7 +51,7 @@ def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_source_uses_plain_words(path: Path) -> None:
+def test_source_uses_plain_words(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     wrong = [f"{line}: name {name}" for line, name in name_nodes(tree) if name.strip("_") in NAMES]
     wrong += [f"{n}: {m.group()!r} in {text!r}" for n, text in sentences(tree) for m in WORDS.finditer(text)]
@@ -62,7 +59,7 @@ def test_source_uses_plain_words(path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["tests", "examples", "benchmarks", "docs"])
-def test_names_outside_the_library_are_nouns(folder: str) -> None:
+def test_names_outside_the_library_are_nouns(folder):
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / folder).rglob("*.py")}
     names = ((path, *each) for path, tree in trees.items() for each in name_nodes(tree))
     wrong = [f"{path.name}:{line}: {name}" for path, line, name in names if name.strip("_") in NAMES]
@@ -70,7 +67,7 @@ def test_names_outside_the_library_are_nouns(folder: str) -> None:
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
-def test_page_uses_plain_words(path: Path) -> None:
+def test_page_uses_plain_words(path):
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
     statements = [(n, line) for n, line in lines if not line.endswith("?")]  # questions may begin with what
     wrong = [f"{n}: {m.group()!r}" for n, line in statements for m in WORDS.finditer(line)]

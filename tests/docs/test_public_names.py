@@ -3,8 +3,6 @@
 ``python -m tests.docs.test_public_names`` writes the list anew.
 """
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 
@@ -39,7 +37,7 @@ CLASSES = (
 )
 
 
-def names() -> list[str]:
+def names():
     """Return the names of the package, of its public modules, and in the main classes."""
     result = [f"tradeoff.{name}" for name in dir(to)]
     for module in MODULES:
@@ -59,7 +57,7 @@ def names() -> list[str]:
     return sorted(result)
 
 
-def test_public_names_are_those_that_were_reviewed() -> None:
+def test_public_names_are_those_that_were_reviewed():
     assert names() == PINNED.read_text(encoding="utf-8").splitlines()
 
 

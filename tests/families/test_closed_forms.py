@@ -1,18 +1,27 @@
-"""Losses of families with closed forms, against balls of many bits and against their own profiles."""
-
-from __future__ import annotations
+"""Closed forms to their last digits, and products of Gaussians, against balls of many bits."""
 
 import math
+from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
+from functools import reduce
+from operator import matmul
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb, ctx, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gumbel_l
 
 import tradeoff as to
+from tests.truth.atoms import TotalVariation
+from tests.truth.balls import ball
+from tests.truth.claims import check
+from tests.truth.continuous import Gaussians, Laplace
+from tests.truth.operators import Product
+from tests.truth.polygons import Polygon
+from tradeoff.errors import CurveError, DomainError
 from tradeoff.families.laplace import BoundedRange
+from tradeoff.limits.moments import closed_form
 
 DELTAS = st.floats(1e-300, 1 - 2.0**-53) | st.floats(-300, -1e-9).map(lambda e: 10.0**e)
 LOSSES = {
@@ -29,7 +38,7 @@ LOSSES = {
 
 @pytest.mark.parametrize("name", LOSSES)
 @given(epsilon=st.floats(1e-6, 1e4), delta=DELTAS)
-def test_epsilon_of_bounded_losses_contains_truth(name: str, epsilon: float, delta: float) -> None:
+def test_epsilon_of_bounded_losses_contains_truth(name, epsilon, delta):
     make, formula = LOSSES[name]
     low, high = make(epsilon).bounds.epsilon(delta)
     with ctx.workprec(30_000):
@@ -39,7 +48,7 @@ def test_epsilon_of_bounded_losses_contains_truth(name: str, epsilon: float, del
 
 
 @given(mu=st.floats(-6, 4).map(lambda e: 10.0**e), delta=DELTAS, power=st.sampled_from([1, 3, 7]))
-def test_gaussian_epsilon_brackets_delta(mu: float, delta: float, power: int) -> None:
+def test_gaussian_epsilon_brackets_delta(mu, delta, power):
     """delta(x) = Phi(-a) - e^x Phi(-a - mu) falls through the given delta between two floats."""
     low, high = (to.Gaussian(mu) ** power).bounds.epsilon(delta)
     with ctx.workprec(2000):
@@ -55,7 +64,7 @@ def test_gaussian_epsilon_brackets_delta(mu: float, delta: float, power: int) ->
 
 @pytest.mark.parametrize("shift", [1e-6, 0.3, 5.0])
 @given(delta=DELTAS)
-def test_mirrored_gumbel_epsilon_contains_truth(shift: float, delta: float) -> None:
+def test_mirrored_gumbel_epsilon_contains_truth(shift, delta):
     """delta(x) is (1 - e^-shift) e^(-(x + shift)/(e^shift - 1)) for x >= -shift, else 1 - e^x."""
     low, high = to.LocationShift(gumbel_l(), shift).bounds.epsilon(delta)
     with ctx.workprec(2000):
@@ -69,13 +78,13 @@ def test_mirrored_gumbel_epsilon_contains_truth(shift: float, delta: float) -> N
 @pytest.mark.parametrize(
     "f", [to.Gaussian(1.0), to.Laplace(1.0), to.PureDP(1.0), BoundedRange(1.0)], ids=repr
 )
-def test_epsilon_of_arrays_matches_scalars(f: to.TradeOff) -> None:
+def test_epsilon_of_arrays_matches_scalars(f):
     delta = np.append(np.geomspace(1e-300, 0.5, 20), [0.9, 1 - 1e-9])
     low, high = f.bounds.epsilon(delta)
     assert [tuple(f.bounds.epsilon(d)) for d in delta.tolist()] == list(zip(low, high, strict=True))
 
 
-def test_epsilon_of_total_variation_contains_truth() -> None:
+def test_epsilon_of_total_variation_contains_truth():
     for f, mass in (
         (to.TotalVariation(0.25), arb(0.25)),
         (to.TotalVariation(0.1) ** 3, 1 - (1 - arb(0.1)) ** 3),
@@ -88,7 +97,7 @@ def test_epsilon_of_total_variation_contains_truth() -> None:
 LONG = np.concatenate([np.geomspace(1e-300, 0.5, 200), 1 - np.geomspace(1e-15, 0.5, 200), [0.0, 1.0]])
 
 
-def cubed(mu: float) -> to.TradeOff:
+def cubed(mu):
     return to.Gaussian(mu) ** 3
 
 
@@ -110,3 +119,213 @@ def test_long_arrays_contain_answers_to_single_points(family, size):
         assert np.all(many.upper[some] >= [each.lower for each in single])
         assert np.all(many.lower[some] <= [each.lower for each in single])
         assert np.all(many.upper[some] >= [each.upper for each in single])
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.5, 1.7, 2.9, 40.0, 690.0])
+def test_laplace_near_kink_contains_truth(epsilon):
+    kink = float((-arb(epsilon)).exp() / 2)
+    for k in range(-8, 9):
+        alpha = kink + k * math.ulp(kink)
+        check(to.Laplace(epsilon).bounds(alpha), Laplace(epsilon).beta(alpha))
+
+
+def test_laplace_group_of_group_equals_group():
+    """9e is not a float, nor is 3e, whose triple would be more than 9e if 3e were rounded up before."""
+    e = 0.8293828791580945
+    f, g, truth = to.Laplace(e).group(3).group(3), to.Laplace(e).group(9), 9 * F(e)
+    assert f == g
+    assert hash(f) == hash(g)
+    assert f >= g
+    assert g >= f
+    assert F(f.loss_bounds.lower) < truth < F(f.sup_loss)
+    for curve in (f, g):
+        check(curve.bounds.epsilon(0.0), ball(truth))
+        for alpha in (1e-12, 5e-4, 0.01, 0.7):
+            check(curve.bounds(alpha), Laplace(truth).beta(alpha))
+        check(curve.bounds.delta(0.5), Laplace(truth).delta(0.5))
+
+
+@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 30.0])
+@pytest.mark.parametrize(("epsilon", "k"), [(0.1, 3), (0.8293828791580945, 9), (1e-9, 7), (19.3, 11)])
+def test_renyi_of_laplace_group_contains_truth(epsilon, k, order):
+    with ctx.workprec(400):
+        e, a = k * arb(epsilon), arb(order)
+        if order == 1:
+            truth = e - 1 + (-e).exp()
+        else:
+            terms = a * ((a - 1) * e).exp() + (a - 1) * (-a * e).exp()
+            truth = (terms / (2 * a - 1)).log() / (a - 1)
+        result = to.Laplace(epsilon).group(k).renyi_bounds(order)
+        assert arb(result.lower) <= truth <= arb(result.upper)
+        assert result.upper - result.lower <= 1e-12 * result.upper
+
+
+@pytest.mark.parametrize(
+    "f", [to.Identity(), to.Gaussian(0.0), to.PureDP(0.0), to.Laplace(0.0), to.TotalVariation(0.0)]
+)
+def test_beta_of_zero_parameter_is_exact(f):
+    for alpha in (5e-324, 1e-20, 0.1, 0.25, 0.3, 1 - 2.0**-53):
+        check(f.bounds(alpha), ball(1 - F(alpha)))
+    assert f(0.25) == 0.75
+    for method in ("closed-form", "exact", "lattice", "contour"):
+        assert 0.75 in f.bounds(0.25, method=method)
+    assert to.Identity().bounds.delta([0.0, 1.0]).upper.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("delta", "n"),
+    [(1e-300, 5), (1e-300, 10**12), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-12, 10**12)],
+)
+def test_delta_of_total_variation_power_contains_truth(delta, n):
+    f, truth = to.TotalVariation(delta) ** n, Product(((TotalVariation(delta), n),)).delta(0.0)
+    check(f.bounds.delta(0.0), truth)
+    assert ball(f.delta(0.0)) <= truth * (1 + ball(1e-15))
+    check((to.TotalVariation(delta) ** (n - 1) @ to.TotalVariation(delta)).bounds.delta(0.0), truth)
+
+
+def test_epsilon_of_subsampled_zero_privacy_contains_truth():
+    check(to.subsample(to.TotalVariation(1), 0.25).bounds.epsilon(0.25), arb(0.75).log())
+
+
+def polygons():
+    """Draw convex polygons at every scale, most of whose segments are short."""
+    rng = np.random.default_rng(7)
+    for _ in range(150):
+        scale = 10.0 ** -rng.choice([0, 0, 1, 5, 16, 100, 300, 308, 310, 320])
+        x = np.unique(
+            np.append(rng.random(rng.integers(1, 5)) * scale, [0.0, rng.choice([1.0, 0.5, rng.random()])])
+        )
+        top = rng.choice([1.0, rng.random(), 1e-300, 1e-310])
+        y = top * np.linspace(1.0, 0.0, len(x)) ** rng.choice([1.0, 2.0, 3.0])
+        try:
+            yield to.PiecewiseLinear(x, y), scale, rng
+        except CurveError:  # not convex as drawn
+            continue
+
+
+def test_polygon_beta_at_every_scale_contains_truth():
+    for f, scale, rng in polygons():
+        near = [float(np.nextafter(v, side)) for v in f.alpha for side in (0.0, v, 1.0)]
+        alpha = np.concatenate([near, rng.random(4), rng.random(4) * scale])
+        lower, upper = f.bounds(alpha)
+        exact = f.rational()
+        for a, low, high in zip(alpha.tolist(), lower, upper, strict=True):
+            truth = exact.at(F(a))
+            assert F(low) <= truth <= F(high)
+            assert high - low <= 1e-14 * max(high, 1e-300)
+
+
+def test_polygon_delta_at_every_scale_contains_truth():
+    for f, _, _ in polygons():
+        spec = Polygon(*zip(*f.vertices, strict=True))
+        for epsilon in (0.0, 1e-17, -1e-17, 0.1, -1.0, 5.0, 40.0, 680.0, -40.0, -740.0):
+            check(f.bounds.delta(epsilon), spec.delta(epsilon))
+
+
+def test_symmetrise_profile_of_weak_curve_is_bounded():
+    f = to.mixture(
+        {to.PiecewiseLinear([0.0, 1.0], [0.01, 0.0]): 0.5, to.PiecewiseLinear([0.0, 1.0], [0.03, 0.0]): 0.5}
+    )
+    lower, upper = f.symmetrise(assume="profile").bounds(0.25)
+    assert 0 <= lower <= upper <= 0.03
+
+
+@pytest.mark.parametrize("p", [0.25, 0.5])
+def test_inverse_beyond_its_zero_is_zero(p):
+    f = ~to.subsample(to.TotalVariation(0.5), p)
+    assert f.bounds(1 - p / 2 + 1e-3).upper <= 5e-324
+
+
+def test_kl_of_laplace_group_contains_truth():
+    with ctx.workprec(400):
+        for k in (3, 7, 9):
+            e = k * arb(0.8293828791580945)
+            check(closed_form(to.Laplace(0.8293828791580945).group(k)).kl, e - 1 + (-e).exp())
+
+
+def test_polygon_sup_loss_of_steep_segments_contains_truth():
+    f = to.PiecewiseLinear([0.0, 1e-300, 1.0], [1.0, 0.25, 0.0])
+    check(f.bounds.epsilon(0.0), (arb(0.75) / arb(1e-300)).log())
+    assert f.epsilon(0.0) < math.inf
+
+
+PRODUCTS = [
+    (0.1, 100),
+    (0.1, 2),
+    (0.1, 3),
+    (0.3, 2),
+    (0.7, 5),
+    (1.1, 2),
+    (1e-3, 10**6),
+    (1e-170, 3),
+    (30.0, 7),
+]
+
+
+def root(square):
+    return arb(fmpq(square.numerator, square.denominator)).sqrt()
+
+
+def holds(bounds, truth):
+    return not (truth < arb(bounds.lower) or truth > arb(bounds.upper))
+
+
+@pytest.mark.parametrize(("mu", "n"), PRODUCTS)
+def test_functionals_of_powers_contain_root(mu, n):
+    with ctx.workprec(300):
+        square = n * F(mu) ** 2
+        truth, curve = root(square), to.Gaussian(mu) ** n
+        assert F(curve.mu) ** 2 >= square
+        assert holds(curve.gdp(0).bounds, truth)
+        assert holds(to.limits.kl(curve), truth**2 / 2)
+        for order in (0.5, 1.0, 2.0, 50.0):
+            assert holds(curve.bounds.renyi(order), order * truth**2 / 2)
+
+
+@pytest.mark.parametrize(("mu", "n"), PRODUCTS)
+@pytest.mark.parametrize("place", [0.0, 0.3, 2.0, 8.0, 30.0])
+def test_delta_of_powers_contains_truth(mu, n, place):
+    epsilon = place * (to.Gaussian(mu) ** n).mu
+    check((to.Gaussian(mu) ** n).bounds.delta(epsilon), Gaussians(((mu, n),)).delta(epsilon))
+
+
+def test_product_in_any_order_is_equal():
+    step = to.Gaussian(0.1)
+    looped = reduce(matmul, [step] * 1000)
+    assert looped == step**1000 == (step**10) ** 100
+    assert hash(looped) == hash(step**1000)
+    assert to.Gaussian(3) @ to.Gaussian(4) == to.Gaussian(5)
+    assert to.Gaussian(0.3).group(3).group(2) == to.Gaussian(0.3).group(6)
+    assert to.Gaussian(math.inf).group(0) == to.Identity()
+    assert step.group(3) ** 2 == to.Gaussian.from_weight(18 * F(0.1) ** 2)
+    with pytest.raises(DomainError, match="square must be"):
+        to.Gaussian.from_weight(F(-1))
+
+
+def test_order_of_irrational_mu_is_strict():
+    """100 F(.1)^2 is more than 1, by less than floats distinguish."""
+    curve, one = to.Gaussian(0.1) ** 100, to.Gaussian(1.0)
+    assert one >= curve
+    assert not curve >= one
+    assert curve != one
+    steps = to.calibrate(lambda n: to.Gaussian(0.1) ** n, {"mu": 1}, integer=True)
+    assert steps.value == 99
+    assert tuple(steps.bounds) == (99, 101)
+    assert steps.evaluations < 20  # undecided questions are not repeated
+
+
+@pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.7, 5)])
+def test_certify_irrational_mu_stores_square(mu, n):
+    for curve in (to.Gaussian(mu) ** n, to.Gaussian(mu) ** n @ to.Laplace(0.1)):
+        certificate = to.certify(curve, "epsilon", 1e-5)
+        assert to.verify(certificate)
+        assert str(n * F(mu) ** 2) in certificate.to_json()
+
+
+@pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.1, 3)])
+def test_delta_by_all_engines_overlaps(mu, n):
+    """Where each factor is a law of its own, nothing is rounded before the product."""
+    one = to.Gaussian(mu) ** n @ to.Laplace(0.2)
+    losses = np.array([0.0, 0.5, 2.0, 6.0])
+    result = [one.bounds.delta(losses, method=method) for method in (None, "contour", "lattice")]
+    assert all(np.all(a.lower <= b.upper) for a in result for b in result)

@@ -171,7 +171,7 @@ def test_delta_of_powers_contains_contour_in_balls(pair, n, x, c, step, last):
 # Closed forms, and what other curves are.
 
 
-def test_closed_forms() -> None:
+def test_closed_forms():
     assert GaussianMixtures({1: 1}, {3: 1}, 4) == to.Gaussian(0.5)
     assert GaussianMixtures({3: 1}, {1: 1}, Fraction(4)) == to.Gaussian(0.5)
     assert GaussianMixtures({0: 0.5, 1: 0.5}, {1: 1, 0: 1.0 - 1e-13} | {0: 0.5, 1: 0.5}) == to.Identity()
@@ -192,31 +192,7 @@ def test_mixture_overlaps_subsampled_gaussian(flipped, n):
     assert f.sup_loss == pytest.approx(g.sup_loss, abs=1e-15)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["replace one", "several shifts", "both kinds"])
-def test_delta_by_lattice_and_contour_overlaps(name):
-    f = GaussianMixtures(*PAIRS[name])
-    for curve in ((~f) ** 5, to.subsample(f, 0.3) ** 5 @ to.Laplace(0.5)):
-        for x in (0.5,):
-            one, two = (curve.bounds.delta(x, method=method) for method in ("lattice", "contour"))
-            assert max(one.lower, two.lower) <= min(one.upper, two.upper)
-            assert one.width < 1e-2 * one.upper + 1e-7
-
-
-@pytest.mark.slow
-def test_delta_of_turning_loss_contains_truth() -> None:
-    null, alternative = {0: Fraction(1)}, {-1: Fraction(3, 10), 1: Fraction(7, 10)}
-    f = GaussianMixtures(null, alternative)
-    for x in (-0.2, 0.5):
-        check(f.bounds.delta(x), described(null, alternative, 1).delta(x))
-        assert f.bounds.delta(x).width <= 1e-4
-    for method in ("lattice", "contour"):
-        bounds = (f**3).bounds.delta(0.5, method=method)
-        assert bounds.lower <= (f**3).delta(0.5)
-        assert bounds.upper >= (f**3).bounds.delta(0.5).lower
-
-
-def test_cells_sum_to_one() -> None:
+def test_cells_sum_to_one():
     for pair in ({0: 1}, {-1: 0.3, 1: 0.7}), ({-3: 0.2, 0: 0.5, 2: 0.3}, {-2: 0.4, 1: 0.6}):
         law = GaussianMixtures(*pair).loss_distribution()
         edges = np.linspace(*law.support, 2001)
@@ -227,7 +203,7 @@ def test_cells_sum_to_one() -> None:
 # Vectors.
 
 
-def test_scalar_pair_dominates_vector_pairs() -> None:
+def test_scalar_pair_dominates_vector_pairs():
     # the theorem of docs/gaussian-mixtures.md in two dimensions: means of norm at most 1, at any angle
     x, y = np.meshgrid(np.linspace(-9, 9, 601), np.linspace(-9, 9, 601))
     area, q, sigma = (x[0, 1] - x[0, 0]) ** 2, 0.3, 0.8
@@ -246,22 +222,12 @@ def test_scalar_pair_dominates_vector_pairs() -> None:
 # Extremes.
 
 
-def test_weights_of_extreme_size_are_accepted() -> None:
+def test_weights_of_extreme_size_are_accepted():
     f = GaussianMixtures({0: 1}, {0: 1, 3: 1e-300})
     assert f.delta(0.5) < 1e-300
     assert f.bounds.delta(0).upper == pytest.approx(1e-300 * math.erf(1.5 / math.sqrt(2)), rel=1e-9)
     assert GaussianMixtures({0: 1}, {0: 0.1 + 0.2, 1: 0.7}).delta(0) > 0  # they miss 1 by an ulp
     assert GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1, 2: 0.0}) == GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1})
-
-
-@pytest.mark.slow
-def test_arrays_match_scalars() -> None:
-    f, at = replace_one(0.1, 1), np.linspace(-2, 3, 41)
-    assert [f.bounds.delta(x).upper for x in at] == f.bounds.delta(at).upper.tolist()
-    assert [f.bounds(a).lower for a in (0.1, 0.7)] == f.bounds(np.array([0.1, 0.7])).lower.tolist()
-    assert [f.bounds.epsilon(d).upper for d in (1e-9, 0.1)] == f.bounds.epsilon(
-        np.array([1e-9, 0.1])
-    ).upper.tolist()
 
 
 # The algebra.
@@ -276,7 +242,7 @@ def test_delta_of_both_orders_is_dual(q, sigma, x):
     assert max(here.lower, made.lower) <= min(here.upper, made.upper) + 1e-15
 
 
-def test_equality_and_inverse() -> None:
+def test_equality_and_inverse():
     f = GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1}, 2)
     assert ~~f == f == copy.deepcopy(f)
     assert f != ~f
@@ -286,7 +252,7 @@ def test_equality_and_inverse() -> None:
 
 
 @pytest.mark.slow
-def test_certify_mixtures_verifies() -> None:
+def test_certify_mixtures_verifies():
     f = GaussianMixtures({0: 1}, {0: 0.9, 1: 0.07, 2: 0.03}, 1.5)
     for curve, question, value in ((~f) ** 40, "epsilon", 1e-4), (f, "delta", 0.1):
         assert to.verify(to.certify(curve, question, value)).checks
@@ -335,7 +301,7 @@ def test_transform_bounds_far_frequencies(pair, c, rate):
     assert rho.far(1e100) < (-20 if rises else -1)
 
 
-def test_beta_of_rare_means_is_narrow() -> None:
+def test_beta_of_rare_means_is_narrow():
     """Tilts are about rare rounds alone there: quantiles guessed by them were 1000 deviations off."""
     side = {0: Fraction(16503, 16504), 0.25: Fraction(1, 33008), 1.5: Fraction(1, 33008)}
     f = GaussianMixtures({0: 1}, side, 1.2) ** 15
@@ -345,7 +311,7 @@ def test_beta_of_rare_means_is_narrow() -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_cells_contain_fifty_digits(name: str) -> None:
+def test_cells_contain_fifty_digits(name):
     law = GaussianMixtures(*PAIRS[name]).loss_distribution()
     low, high = np.clip(law.support, -30.0, 30.0) * 0.99
     edges = low + (high - low) * np.array([0.0, 0.3, 0.3001, 0.5, 0.52, 0.520001, 0.8, 1.0])
@@ -366,7 +332,7 @@ def test_cells_contain_fifty_digits(name: str) -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**6)])
-def test_slopes_of_alternating_means_contain_truth(scale: Fraction) -> None:
+def test_slopes_of_alternating_means_contain_truth(scale):
     """Means of P and Q alternate: nearly all of L' = E_Q m - E_P m cancels."""
     means = [scale * k / 21 for k in range(21)]
     null, alternative = ({m: Fraction(1, len(means[a::2])) for m in means[a::2]} for a in (1, 0))
@@ -384,27 +350,12 @@ def test_slopes_of_alternating_means_contain_truth(scale: Fraction) -> None:
             assert abs(q - p - mpmath.mpf(slope)) <= 1e-9 * part
 
 
-def test_delta_of_large_losses_is_tiny() -> None:
-    assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, 1).bounds.delta(1e4).upper < 1e-300
-
-
 @pytest.mark.slow
-def test_delta_of_cancelling_losses_raises() -> None:
+def test_delta_of_cancelling_losses_raises():
     rare = Fraction(1, 10**6)
     f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)
     with pytest.raises(SizeError, match="more than 200000 cells are needed"):
         f.delta(1.0)
-
-
-def test_cells_of_subnormal_masses_are_not_nan() -> None:
-    p, q = (Fraction(1), Fraction(3, 10**10), Fraction(1)), (Fraction(1), Fraction(1), Fraction(1, 10**10))
-    weights = [{k - 1: w / sum(side) for k, w in enumerate(side)} for side in (p, q)]
-    law = GaussianMixtures(*weights, 4).loss_distribution()
-    low, high = law.support
-    for cells in (1000, 4000):
-        assert not any(
-            np.isnan(part).any() for part in law.cells(np.linspace(low - 1e-3, high + 1e-3, cells))
-        )
 
 
 def test_delta_of_extreme_noise_contains_estimate():
@@ -416,30 +367,12 @@ def test_delta_of_extreme_noise_contains_estimate():
 
 
 @pytest.mark.slow
-def test_thousand_means_stay_below_gaussian() -> None:
+def test_thousand_means_stay_below_gaussian():
     f = GaussianMixtures({0: 1}, {k / 1000: Fraction(1, 1000) for k in range(1000)})
     with mpmath.workdps(30):
         mean = to.Gaussian(1).bounds.delta(0.1)
         assert 0 < f.bounds.delta(0.1).lower <= f.bounds.delta(0.1).upper < mean.upper
     assert (f**50).bounds.epsilon(1e-5).width < 1e-8
-
-
-@pytest.mark.parametrize("alpha", [0.0, 1e-300, 1e-17, 0.5, 1 - 2**-53, 1.0])
-def test_beta_at_extreme_alphas_is_valid(alpha):
-    bounds = GaussianMixtures({0: 1}, SHIFTED, 2).bounds(alpha)
-    assert 0 <= bounds.lower <= bounds.upper <= 1 - alpha + 1e-16
-
-
-@pytest.mark.slow
-def test_delta_below_all_floats_is_positive() -> None:
-    """L has no supremum: delta(1) is 1e-8688."""
-    null, alternative = (
-        {0: Fraction(1, 2), Fraction(1, 100): Fraction(1, 2)},
-        {Fraction(k, 100): Fraction(1, 3) for k in (-1, 0, 2)},
-    )
-    for epsilon in (0.5, 1.0, 3.0):
-        result = to.GaussianMixtures(null, alternative, 1).bounds.delta(epsilon)
-        assert result.lower == 0 < result.upper < 1e-300
 
 
 @pytest.mark.parametrize("null", [{0: 0.45, 1: 0.1, 2: 0.45}, {0: 0.5, 2: 0.5}])
@@ -451,7 +384,7 @@ def test_epsilon_at_0_of_losses_that_fall_again_contains_their_supremum(null):
     assert largest in to.GaussianMixtures(null, alternative, 1.0).bounds.epsilon(0.0)
 
 
-def test_epsilon_where_far_losses_are_no_floats_contains_truth() -> None:
+def test_epsilon_where_far_losses_are_no_floats_contains_truth():
     """Losses of the farthest mean go up to 9000, and e^L to infinity."""
     weights = {k: Fraction(1, 2 ** (k + 1)) for k in range(60)}
     weights[101] = 1 - sum(weights.values())

@@ -164,8 +164,8 @@ def test_generic_pair_contains_closed_form(name):
         assert np.all(result.lower <= truth.upper + 1e-15)
         assert np.all(result.upper >= truth.lower - 1e-15)
         assert np.all(result.width <= 2e-6)
-    assert f.sup_loss >= g.sup_loss_lower
-    assert f.sup_loss_lower <= g.sup_loss
+    assert f.sup_loss >= g.loss_bounds.lower
+    assert f.loss_bounds.lower <= g.sup_loss
     assert f.mass_at_infinity.lower <= g.mass_at_infinity.upper
     assert f.mass_at_infinity.upper >= g.mass_at_infinity.lower
 
@@ -185,7 +185,7 @@ def test_cauchy_shift_contains_poisson_kernel():
     f, r = to.LocationShift(st.cauchy(), s), mpmath.mpf(s) / mpmath.sqrt(4 + s * s)
     with mpmath.workdps(40):
         top = mpmath.log((1 + r) / (1 - r))
-        assert f.sup_loss_lower <= top <= f.sup_loss
+        assert f.loss_bounds.lower <= top <= f.sup_loss
         for epsilon in (0.0, 0.25, 0.9):
             ratio = mpmath.exp(mpmath.mpf(epsilon))
             angle = mpmath.acos((1 + r**2 - (1 - r**2) / ratio) / (2 * r))

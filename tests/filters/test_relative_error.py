@@ -1,16 +1,14 @@
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from examples.accuracy_first import ERROR, GUMBEL, counts_released, rounds, sweep
+from examples.accuracy_first import ERROR, GUMBEL, rounds
 from examples.relative_error import (
     DOCTOR_VISITS,
     METHODS,
-    TABLES,
     Outcome,
     experiment_figure,
     mu_within,
@@ -18,9 +16,7 @@ from examples.relative_error import (
     rows,
     zipf,
 )
-from tests.report.layout import check_layout
 from tradeoff import Gaussian
-from tradeoff.errors import DomainError
 
 BROWNIAN = "Brownian, GDP filter"
 
@@ -95,24 +91,6 @@ def test_the_report_holds_every_method():
     assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"epsilon": 0},
-        {"delta": 0},
-        {"error": 1},
-        {"runs": 0},
-        {"runs": 1.5},
-        {"seed": -1},
-        {"epsilon": math.inf},
-        *({"counts": counts} for counts in ([], [0], [-1.0], [math.nan], [math.inf], [[1, 2]], 3)),
-    ],
-)
-def test_settings_are_checked(wrong):
-    with pytest.raises(DomainError):
-        relative_error(**{"counts": [10]} | wrong)
-
-
 class Recorded(list):
     """A filter that grants everything and keeps the requests."""
 
@@ -150,39 +128,3 @@ def test_the_sketch_stays_within_its_budget():
     after = [b for (a, _), (b, _) in itertools.pairwise(result) if a == "accurate"]
     assert after
     assert set(after) <= {"choice", "refused"}
-
-
-@pytest.mark.slow
-def test_figures_of_the_experiment_can_be_read():
-    check_layout(counts_released(runs=2))
-    check_layout(sweep(runs=2, epsilons=(0.25, 0.5)))
-
-
-def test_tables_are_in_a_public_order():
-    for table in TABLES.values():
-        assert np.all(np.diff(table) <= 0)
-    assert (len(DOCTOR_VISITS), DOCTOR_VISITS[0], DOCTOR_VISITS[-1]) == (78, 20_190, 1)
-
-
-def test_doctor_visits_equal_statsmodels():
-    datasets = pytest.importorskip(
-        "statsmodels.datasets", reason="the source of the table is compared where it is installed"
-    )
-    visits = np.asarray(datasets.randhie.load_pandas().endog)
-    assert [int(np.sum(visits >= k)) for k in range(78)] == DOCTOR_VISITS.tolist()
-
-
-def test_interval_equals_student():
-    mean, half = Outcome(released=(3, 5, 7), accurate=(3, 3, 3)).interval()
-    assert (mean, half) == (5.0, pytest.approx(4.302653 * 2 / math.sqrt(3)))
-    assert Outcome(released=(3,), accurate=(3,)).interval() == (3.0, math.inf)
-
-
-def test_bounded_range_implies_the_rho_charged():
-    epsilon = 0.7  # losses t and t - epsilon: a pair of bounded range, its Renyi divergence in closed form
-    for t, a in itertools.product(np.linspace(0.01, 0.69, 18), (1.01, 2.0, 5.0, 40.0)):
-        p = math.expm1(t - epsilon) * math.exp(t) / (math.exp(t - epsilon) - math.exp(t))
-        q, other = p * math.exp(-t), (1 - p) * math.exp(epsilon - t)
-        assert q + other == pytest.approx(1)
-        divergence = math.log(p**a * q ** (1 - a) + (1 - p) ** a * other ** (1 - a)) / (a - 1)
-        assert divergence <= a * epsilon**2 / 8 * (1 + 1e-9)

@@ -5,9 +5,6 @@ cancel. The normal distribution is the middle of a ball (Arb) as narrow as the d
 to a hundred times as long for it.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import mpmath as mp
@@ -16,11 +13,11 @@ from flint import arb, ctx
 DIGITS = 50
 
 
-def exact(x: float | Fraction | mp.mpf) -> mp.mpf:
+def exact(x):
     return mp.mpf(x.numerator) / x.denominator if isinstance(x, Fraction) else mp.mpf(x)
 
 
-def normal_cdf(x: mp.mpf) -> mp.mpf:
+def normal_cdf(x):
     assert mp.isfinite(x)
     sign, mantissa, exponent, _ = mp.mpf(x)._mpf_
     bits = mp.mp.prec + 20
@@ -33,7 +30,7 @@ def normal_cdf(x: mp.mpf) -> mp.mpf:
         bits *= 2
 
 
-def normal_tail_quantile(alpha: float) -> mp.mpf:
+def normal_tail_quantile(alpha):
     """Return z with P(N(0,1) > z) = alpha."""
     alpha = exact(alpha)
     upper = mp.mpf(1) - alpha
@@ -47,18 +44,18 @@ def normal_tail_quantile(alpha: float) -> mp.mpf:
     return sign * z
 
 
-def gaussian_beta(alpha: float, mu: float | mp.mpf) -> mp.mpf:
+def gaussian_beta(alpha, mu):
     with mp.workdps(DIGITS + 20):
         return normal_cdf(normal_tail_quantile(alpha) - exact(mu))
 
 
-def gaussian_delta(epsilon: float | mp.mpf, mu: float | mp.mpf) -> mp.mpf:
+def gaussian_delta(epsilon, mu):
     mu, epsilon = exact(mu), exact(epsilon)
     with mp.workdps(DIGITS + 20 + 2 * int(abs(mp.log10(mu))) + int(abs(epsilon) / 2)):
         return normal_cdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * normal_cdf(-mu / 2 - epsilon / mu)
 
 
-def laplace_beta(alpha: float, e0: float) -> mp.mpf:
+def laplace_beta(alpha, e0):
     alpha, e0 = exact(alpha), exact(e0)
     with mp.workdps(DIGITS + 20):
         if alpha < mp.exp(-e0) / 2:
@@ -66,7 +63,7 @@ def laplace_beta(alpha: float, e0: float) -> mp.mpf:
         return mp.exp(-e0) / (4 * alpha) if alpha <= 0.5 else mp.exp(-e0) * (1 - alpha)
 
 
-def laplace_power_delta(epsilon: float, e0: float, n: int) -> mp.mpf:
+def laplace_power_delta(epsilon, e0, n):
     """Return delta of n Laplace curves for epsilon >= 0 by residues.
 
     delta = (1/2 pi i) int M(z)^n e^(-(z-1) eps)/(z(z-1)) dz right of 1, M(z) = [z e^((z-1) e0) + (z-1) e^(-z
@@ -101,9 +98,7 @@ Atoms = list[tuple[mp.mpf, mp.mpf]]
 """(loss, P-mass) of the finite part; Q-mass is e^loss times that."""
 
 
-def delta_of_atoms(
-    atoms: Iterable[tuple[mp.mpf, mp.mpf]], epsilon: float | mp.mpf, mass_at_plus_infinity: mp.mpf | float = 0
-) -> mp.mpf:
+def delta_of_atoms(atoms, epsilon, mass_at_plus_infinity=0):
     with mp.workdps(DIGITS + 40):
         epsilon = exact(epsilon)
         return mp.fsum(p * (mp.exp(loss) - mp.exp(epsilon)) for loss, p in atoms if loss > epsilon) + exact(
@@ -111,7 +106,7 @@ def delta_of_atoms(
         )
 
 
-def beta_of_atoms(atoms: Iterable[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
+def beta_of_atoms(atoms, alpha):
     """Return 1 - (greatest Q-mass of a test of P-mass alpha), for mass_at_plus_infinity = 0.
 
     Kept as a sum of what is not rejected.
@@ -125,7 +120,7 @@ def beta_of_atoms(atoms: Iterable[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mp
         return beta
 
 
-def pure_dp_power(e0: float, n: int) -> Atoms:
+def pure_dp_power(e0, n):
     """Atoms of n rounds of f_{e0,0}: losses (2k - n) e0, binomial masses (Kairouz, Oh, Viswanath 2015)."""
     with mp.workdps(DIGITS + 40):
         e0 = exact(e0)
@@ -133,15 +128,15 @@ def pure_dp_power(e0: float, n: int) -> Atoms:
         return [((2 * k - n) * e0, mp.binomial(n, k) * p**k * q ** (n - k)) for k in range(n + 1)]
 
 
-def product_of_atoms(factors: Sequence[Sequence[tuple[mp.mpf, mp.mpf]]]) -> Atoms:
+def product_of_atoms(factors):
     with mp.workdps(DIGITS + 40):
-        result: Atoms = [(mp.mpf(0), mp.mpf(1))]
+        result = [(mp.mpf(0), mp.mpf(1))]
         for factor in factors:
             result = [(a + b, p * q) for a, p in result for b, q in factor]
         return result
 
 
-def subsampled_gaussian_delta(epsilon: float, mu: float, p: float, *, order: str) -> mp.mpf:
+def subsampled_gaussian_delta(epsilon, mu, p, *, order):
     """One Poisson-subsampled Gaussian.
 
     "remove": P = N(0,1), Q = (1-p) N(0,1) + p N(mu,1); "add": the reverse.

@@ -5,13 +5,10 @@ and the saddle-point contour integral for subsampled and mixed cases, confirmed 
 ``relative_error_of_delta`` is what remains. Entries below 1e-30 are missing.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +34,7 @@ MAKE = {
 
 
 @functools.cache
-def composed(name: str, view: str = "remove") -> to.TradeOff:
+def composed(name, view="remove"):
     """Return the composed curve; ``view`` is remove (as built), add (its inverse) or envelope."""
     curve = to.Identity()
     for factor in CASES[name]["factors"]:
@@ -47,12 +44,12 @@ def composed(name: str, view: str = "remove") -> to.TradeOff:
     return ~curve if view == "add" else curve
 
 
-def holds(bounds: to.Bounds, truth: float, error: float) -> bool:
+def holds(bounds, truth, error):
     lower, upper = bounds
     return bool(lower <= truth + abs(truth) * error and truth - abs(truth) * error <= upper)
 
 
-def rows(question: str) -> list[Any]:
+def rows(question):
     """List (case, view, argument, truth): the symmetric curve, or each order and their envelope."""
     result = []
     for name, case in CASES.items():
@@ -70,7 +67,7 @@ def rows(question: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "view", "delta", "truth"), rows("epsilon_at_delta"))
-def test_epsilon_is_inside_its_bounds(name: str, view: str, delta: float, truth: float) -> None:
+def test_epsilon_is_inside_its_bounds(name, view, delta, truth):
     bounds = composed(name, view).bounds.epsilon(delta)
     # An error r of delta is an error of about r in epsilon, as d log delta / d epsilon is below -1 at these
     # delta.
@@ -82,7 +79,7 @@ def test_epsilon_is_inside_its_bounds(name: str, view: str, delta: float, truth:
 
 
 @pytest.mark.parametrize(("name", "view", "epsilon", "truth"), rows("delta_at_epsilon"))
-def test_delta_is_inside_its_bounds(name: str, view: str, epsilon: float, truth: float) -> None:
+def test_delta_is_inside_its_bounds(name, view, epsilon, truth):
     bounds = composed(name, view).bounds.delta(epsilon)
     assert holds(bounds, truth, CASES[name]["relative_error_of_delta"] + 4e-16)
     if truth > 1e-40:
@@ -90,7 +87,7 @@ def test_delta_is_inside_its_bounds(name: str, view: str, epsilon: float, truth:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_beta_is_inside_its_bounds(name: str) -> None:
+def test_beta_is_inside_its_bounds(name):
     case = CASES[name]
     table = case["beta_at_alpha_of_the_envelope"]
     curve = composed(name, "remove" if case["symmetric"] else "envelope")
@@ -102,7 +99,7 @@ def test_beta_is_inside_its_bounds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_arrays_and_scalars_agree(name: str) -> None:
+def test_arrays_and_scalars_agree(name):
     case = CASES[name]
     curve = composed(name, "remove")
     table = (
@@ -121,7 +118,7 @@ def test_arrays_and_scalars_agree(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["L100", "SG1", "MIX4"])
-def test_a_tolerance_is_reached_and_the_bounds_are_nested(name: str) -> None:
+def test_a_tolerance_is_reached_and_the_bounds_are_nested(name):
     curve = composed(name, "remove")
     case = CASES[name]
     truth = (
@@ -135,7 +132,7 @@ def test_a_tolerance_is_reached_and_the_bounds_are_nested(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SUBSAMPLED)
-def test_the_two_orders_are_not_confused(name: str) -> None:
+def test_the_two_orders_are_not_confused(name):
     by_order = CASES[name]["epsilon_at_delta_by_order"]["1e-05"]
     remove, add = composed(name, "remove").bounds.epsilon(1e-5), composed(name, "add").bounds.epsilon(1e-5)
     assert remove.lower > add.upper

@@ -13,13 +13,10 @@ A row's point proves that mu is no less than stated (below), and the library's c
 more: the truth must lie inside every bound. How wide these are is stated case by case, relative to the truth.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import mpmath as mp
 import pytest
@@ -38,12 +35,12 @@ DIGITS = 1e-17
 
 
 @functools.cache
-def composed(name: str) -> to.TradeOff:
+def composed(name):
     return built(described(CASES[name]))
 
 
 @functools.cache
-def reduced(name: str, failure: float) -> to.Reduction:
+def reduced(name, failure):
     return composed(name).gdp(failure=failure)
 
 
@@ -74,7 +71,7 @@ Once with failure and once without will do.
 """
 
 
-def marks(name: str, failure: float) -> list[pytest.MarkDecorator]:
+def marks(name, failure):
     """Mark all but one failure probability of a case slow: a second or more each."""
     return [pytest.mark.slow] if failure in {1e-10, 1e-3} and name not in {"G1", "one-sided n=20"} else []
 
@@ -89,7 +86,7 @@ FINITE = [pytest.param(*p.values, id=p.id, marks=p.marks) for p in ROWS if p.val
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
-def test_mu(name: str, row: dict[str, Any]) -> None:
+def test_mu(name, row):
     result, where = reduced(name, row["failure"]), (name, row["failure"])
     if row["mu"] == "inf":
         assert result.bounds.lower == math.inf
@@ -104,7 +101,7 @@ def test_mu(name: str, row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("name", "row"), [p for p in FINITE if p.values[1].get("beta", "1.0") != "1.0"])
-def test_the_point_of_a_row_asks_for_its_mu(name: str, row: dict[str, Any]) -> None:
+def test_the_point_of_a_row_asks_for_its_mu(name, row):
     """Alpha and beta have 15 digits; balls know beta of laws of atoms and of one Gaussian."""
     case, left = CASES[name], 1 - ball(row["failure"])
     alpha, beta = (arb(row[key]) * (1 + arb(0, 6e-15)) for key in ("alpha", "beta"))
@@ -116,7 +113,7 @@ def test_the_point_of_a_row_asks_for_its_mu(name: str, row: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(("name", "row"), FINITE)
-def test_regret(name: str, row: dict[str, Any]) -> None:
+def test_regret(name, row):
     """The bounds are for the mu reported, at or above the true one.
 
     delta_{G_mu} increases in mu, at a rate phi(mu/2 - eps/mu) <= 1/sqrt(2 pi) for eps >= 0; so the regret
@@ -143,7 +140,7 @@ Not in the limit alpha = 0, nor where the bounds on mu are wide or all alpha ask
 
 
 @pytest.mark.parametrize(("name", "row"), KNOWN)
-def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
+def test_where_it_is_tight(name, row):
     """At a flat maximum alpha is known to the root of what mu is known to.
 
     Alpha and beta of a symmetric curve decide alike.
@@ -162,7 +159,7 @@ def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
         if (name, failure) not in DEAR
     ],
 )
-def test_the_order_proves_the_report_and_refutes_less(name: str, failure: float) -> None:
+def test_the_order_proves_the_report_and_refutes_less(name, failure):
     f, result = composed(name), reduced(name, failure)
     assert f.dominates(to.Gaussian(result.mu), failure=failure)
     assert not f.dominates(to.Gaussian(0.999 * result.bounds.lower), failure=failure)

@@ -1,7 +1,5 @@
 """The oracle in digits against the oracle in balls."""
 
-from __future__ import annotations
-
 import mpmath as mp
 import pytest
 from flint import arb
@@ -34,5 +32,5 @@ THINNED = Subsampled(Gaussian(1.0), 0.01)
         ),
     ],
 )
-def test_digits_agree_with_balls(value: mp.mpf, truth: arb) -> None:
+def test_digits_agree_with_balls(value, truth):
     assert abs(arb(mp.nstr(value, 45)) / truth - 1) < 1e-40

@@ -1,7 +1,5 @@
 """dp_accounting: real events, real privacy loss distributions; truth by exact fractions and 50 digits."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from types import SimpleNamespace
@@ -38,12 +36,12 @@ PMF = dp.pld.pld_pmf
 ADD, REPLACE, ZERO = (getattr(dp.NeighboringRelation, name) for name in interop.RELATIONS)
 
 
-def read(event: object, relation: object = ADD) -> to.Plan:
+def read(event, relation=ADD):
     """Return the plan of an event."""
     return interop.from_event(event, relation)
 
 
-def event(name: str, *fields: object) -> object:
+def event(name, *fields):
     """Return an event, or skip where this release of dp_accounting has none."""
     if not hasattr(e, name):
         pytest.skip(f"this dp_accounting has no {name}")
@@ -77,12 +75,12 @@ def event(name: str, *fields: object) -> object:
         (e.SingleEpochTreeAggregationDpEvent(2.0, 1), ZERO, {Gaussian(noise_multiplier=2.0): 1}),
     ],
 )
-def test_from_event_returns_the_mechanism(given: object, relation: object, mechanisms: dict) -> None:
+def test_from_event_returns_the_mechanism(given, relation, mechanisms):
     assert dict(interop.from_event(given, relation).mechanisms) == mechanisms
     assert interop.from_event(given.to_named_tuple(), relation.name).mechanisms == mechanisms
 
 
-def test_from_event_of_nested_compositions_multiplies_counts() -> None:
+def test_from_event_of_nested_compositions_multiplies_counts():
     inner = e.ComposedDpEvent([e.GaussianDpEvent(5.0), e.LaplaceDpEvent(4.0), e.NoOpDpEvent()])
     whole = e.ComposedDpEvent([e.SelfComposedDpEvent(inner, 7), e.SelfComposedDpEvent(inner, 2), inner])
     assert dict(interop.from_event(whole).mechanisms) == {
@@ -93,10 +91,10 @@ def test_from_event_of_nested_compositions_multiplies_counts() -> None:
 
 @pytest.mark.parametrize("relation", [ADD, ZERO])
 @pytest.mark.parametrize("own", [True, False], ids=["event of dp_accounting", "by name"])
-def test_from_event_of_a_random_allocation(relation: object, own: bool) -> None:
+def test_from_event_of_a_random_allocation(relation, own):
     """Releases after 0.6 have the event; its fields are read by name, in any release."""
 
-    def allocated(inner: object, selected: int, steps: int) -> object:
+    def allocated(inner, selected, steps):
         if own:
             return event("RandomAllocationDpEvent", inner, selected, steps)
         name, fields = "RandomAllocationDpEvent", {"num_selected": selected, "num_steps": steps}
@@ -123,7 +121,7 @@ def test_from_event_of_a_random_allocation(relation: object, own: bool) -> None:
 
 
 @pytest.mark.parametrize(("steps", "depth"), [(2, 2), (3, 2), (7, 3), (8, 4), ([1, 8, 15], 4)])
-def test_from_event_of_a_tree_counts_the_nodes_above_a_leaf(steps: object, depth: int) -> None:
+def test_from_event_of_a_tree_counts_the_nodes_above_a_leaf(steps, depth):
     ((result, n),) = interop.from_event(
         e.SingleEpochTreeAggregationDpEvent(2.0, steps), ZERO
     ).mechanisms.items()
@@ -150,7 +148,7 @@ def test_from_event_of_a_tree_counts_the_nodes_above_a_leaf(steps: object, depth
     ],
     ids=lambda value: getattr(value, "name", type(value).__name__),
 )
-def test_from_event_agrees_with_the_accountant(given: object, relation: object) -> None:
+def test_from_event_agrees_with_the_accountant(given, relation):
     """Its distributions are pessimistic and its grid is 1e-3: it lies above ours by a step or two."""
     epsilon = read(given, relation).guarantee().bounds.epsilon(1e-4)
     accountant = dp.pld.PLDAccountant(relation, 1e-3)
@@ -160,7 +158,7 @@ def test_from_event_agrees_with_the_accountant(given: object, relation: object) 
     assert epsilon.lower - 1e-9 <= theirs <= epsilon.upper + (0.1 if truncated else 2e-3)
 
 
-def test_from_event_under_replace_one_agrees_with_a_contour() -> None:
+def test_from_event_under_replace_one_agrees_with_a_contour():
     """PLD-Accountant pins 19.0867528 for this; a contour integral in 22 digits gives 19.51387046."""
     step = e.SelfComposedDpEvent(e.PoissonSampledDpEvent(0.01, e.GaussianDpEvent(2.0)), 100_000)
     epsilon = read(step, REPLACE).guarantee().bounds.epsilon(1e-6)
@@ -169,37 +167,37 @@ def test_from_event_under_replace_one_agrees_with_a_contour() -> None:
     assert epsilon.width < 1e-6
 
 
-def test_from_event_of_randomised_response_without_noise() -> None:
+def test_from_event_of_randomised_response_without_noise():
     """The exact pair is a point against uniform on 3; the peer answers delta = 1."""
     result = read(e.RandomizedResponseDpEvent(0.0, 3), ZERO).guarantee()
     assert result.bounds.delta(0.0).lower <= 2 / 3 <= result.delta(0.0) < 2 / 3 + 1e-14
 
 
-def test_from_event_of_a_sample_composes_inside() -> None:
+def test_from_event_of_a_sample_composes_inside():
     both = e.ComposedDpEvent([e.GaussianDpEvent(2.0), e.GaussianDpEvent(4.0)])
     plan = read(e.PoissonSampledDpEvent(0.1, both))
     assert plan.curve() == to.subsample(to.Gaussian(0.5) @ to.Gaussian(0.25), 0.1)
 
 
-def test_from_event_of_a_fixed_size_sample_replaces_records() -> None:
+def test_from_event_of_a_fixed_size_sample_replaces_records():
     plan = read(e.SampledWithoutReplacementDpEvent(100, 10, e.GaussianDpEvent(2.0)), REPLACE)
     assert plan.guarantee() == to.subsample(to.Gaussian(1), 0.1, scheme="without-replacement")
 
 
-def test_from_event_of_draws_with_replacement() -> None:
+def test_from_event_of_draws_with_replacement():
     plan = read(e.SampledWithReplacementDpEvent(100, 10, e.GaussianDpEvent(2.0)), REPLACE)
     fixed = to.subsample(to.Gaussian(1), 0.1, scheme="without-replacement")
     assert fixed.epsilon(1e-5) < plan.guarantee().epsilon(1e-5) < 5 * fixed.epsilon(1e-5)
 
 
-def test_from_event_adds_concentrated_privacy_before_conversion() -> None:
+def test_from_event_adds_concentrated_privacy_before_conversion():
     parts = e.ComposedDpEvent([e.SelfComposedDpEvent(e.ZCDpEvent(0.01), 10), e.ZCDpEvent(0.4)])
     assert read(parts).guarantee().epsilon(1e-5) == pytest.approx(
         read(e.ZCDpEvent(0.5)).guarantee().epsilon(1e-5)
     )
 
 
-def test_from_event_of_repeated_pure_runs() -> None:
+def test_from_event_of_repeated_pure_runs():
     plan = read(e.RepeatAndSelectDpEvent(e.LaplaceDpEvent(10.0), 5.0, 1.0))
     assert plan.guarantee().epsilon(0.0) == pytest.approx(0.3)
     # Its own accountant has 0.8135 for the best of normal runs, by Rényi divergences; one run has 0.397.
@@ -207,7 +205,7 @@ def test_from_event_of_repeated_pure_runs() -> None:
     assert noisy.epsilon(1e-6) == pytest.approx(0.5350637, abs=1e-7)
 
 
-def test_from_event_of_pairs_and_integer_noise() -> None:
+def test_from_event_of_pairs_and_integer_noise():
     assert read(event("EpsilonDeltaDpEvent", 1.0, 1e-6)).mechanisms == {ApproximateDP(1.0, 1e-6): 1}
     assert read(event("EpsilonDeltaDpEvent", math.inf, 0.0)).mechanisms == {ApproximateDP(0, 1): 1}
     assert read(event("DiscreteGaussianDpEvent", 3.0, 2.5, 1)).mechanisms == {DiscreteGaussian(3.0, 2): 1}
@@ -215,7 +213,7 @@ def test_from_event_of_pairs_and_integer_noise() -> None:
 
 
 @pytest.mark.parametrize("name", ["ExponentialMechanism", "PermuteAndFlip"])
-def test_from_event_of_private_selection_is_the_mechanism(name: str) -> None:
+def test_from_event_of_private_selection_is_the_mechanism(name):
     assert read(event(f"{name}DpEvent", 0.5)).mechanisms == {getattr(to.mechanisms, name)(0.5): 1}
 
 
@@ -244,7 +242,7 @@ def test_from_event_of_private_selection_is_the_mechanism(name: str) -> None:
         (e.SingleEpochTreeAggregationDpEvent(1.0, {1: 1000}), ZERO, "step_counts"),
     ],
 )
-def test_from_event_names_the_error(given: object, relation: object, message: str) -> None:
+def test_from_event_names_the_error(given, relation, message):
     with pytest.raises(TradeOffError) as error:
         interop.from_event(given, relation)
     assert message in str(error.value)
@@ -256,7 +254,7 @@ def test_from_event_names_the_error(given: object, relation: object, message: st
 
 @pytest.mark.parametrize("curve", [to.Laplace(0.5), to.PureDP(1.0), ~to.subsample(to.PureDP(1.0), 0.1)])
 @pytest.mark.parametrize("failure", [0.0, 1e-6])
-def test_to_event_is_at_or_below_the_curve(curve: to.TradeOff, failure: float) -> None:
+def test_to_event_is_at_or_below_the_curve(curve, failure):
     try:
         result = interop.to_event(curve, failure=failure)
     except MissingExtraError:
@@ -269,7 +267,7 @@ def test_to_event_is_at_or_below_the_curve(curve: to.TradeOff, failure: float) -
         assert (back(alpha) <= order.bounds(alpha).upper).all()
 
 
-def test_to_event_at_extremes() -> None:
+def test_to_event_at_extremes():
     assert interop.to_event(to.Identity(), failure=0) == e.NoOpDpEvent()
     assert interop.to_event(to.TotalVariation(0.5), failure=0) == e.NonPrivateDpEvent()
     assert interop.to_event(to.Gaussian(0.5), failure=0).noise_multiplier <= 2.0
@@ -282,7 +280,7 @@ def test_to_event_at_extremes() -> None:
 # Distributions.
 
 
-def delta_of(pmf: object, epsilon: Fraction) -> mpmath.mpf:
+def delta_of(pmf, epsilon):
     """Return the value of a mass function at log of a fraction, from its floats in 50 digits."""
     state = vars(pmf.to_dense_pmf())
     with mpmath.workdps(50):
@@ -298,7 +296,7 @@ ratios = log_uniform(1e-3, 1e3).map(Fraction)
 
 @settings(max_examples=40, deadline=None)
 @given(exact_curves, st.sampled_from([0.5, 0.1, 0.03]), st.lists(ratios, min_size=1, max_size=4))
-def test_to_pld_is_above_the_truth(curve: to.TradeOff, step: float, at: list[Fraction]) -> None:
+def test_to_pld_is_above_the_truth(curve, step, at):
     pld = interop.to_pld(curve, step)
     for order, pmf in ((curve, vars(pld)["_pmf_remove"]), (~curve, vars(pld)["_pmf_add"])):
         for s in at:
@@ -311,7 +309,7 @@ def test_to_pld_is_above_the_truth(curve: to.TradeOff, step: float, at: list[Fra
 
 
 @pytest.mark.parametrize("mu", [0.3, pytest.param(1.5, marks=pytest.mark.slow)])
-def test_to_pld_of_a_gaussian_is_above_its_closed_form_and_close(mu: float) -> None:
+def test_to_pld_of_a_gaussian_is_above_its_closed_form_and_close(mu):
     pld = interop.to_pld(to.Gaussian(mu), 1e-2)
     assert vars(pld)["_symmetric"]
     for epsilon in np.linspace(-3, 6, 20).tolist():
@@ -319,7 +317,7 @@ def test_to_pld_of_a_gaussian_is_above_its_closed_form_and_close(mu: float) -> N
         assert truth <= result <= truth * (1 + 0.05) + 1e-12
 
 
-def test_to_pld_of_a_plan_composes_above_the_truth_in_both_orders() -> None:
+def test_to_pld_of_a_plan_composes_above_the_truth_in_both_orders():
     steps = to.subsample(to.PureDP(1.0), 0.1) ** 20
     pld = interop.to_pld(steps, 1e-2)
     twice = pld.compose(pld)
@@ -335,9 +333,7 @@ def test_to_pld_of_a_plan_composes_above_the_truth_in_both_orders() -> None:
     st.sampled_from([0.0, 1e-6, 0.3]),
     st.lists(ratios.filter(lambda s: s >= 1), min_size=1, max_size=4),
 )
-def test_from_pld_has_the_profile_of_the_masses(
-    masses: dict[int, float], lost: float, at: list[Fraction]
-) -> None:
+def test_from_pld_has_the_profile_of_the_masses(masses, lost, at):
     """Losses k/4; the masses are scaled so that neither law has more than 1."""
     total = sum(q * max(1.0, math.exp(-k / 4)) for k, q in masses.items())
     kept = {k: q / total * (1 - lost) * (1 - 1e-12) for k, q in masses.items()}
@@ -353,7 +349,7 @@ def test_from_pld_has_the_profile_of_the_masses(
 @pytest.mark.parametrize(
     "curve", [to.PureDP(1.0), to.subsample(to.Laplace(1.0), 0.1), to.TotalVariation(0.25)]
 )
-def test_from_pld_of_to_pld_is_within_the_grid(curve: to.TradeOff) -> None:
+def test_from_pld_of_to_pld_is_within_the_grid(curve):
     orders = interop.from_pld(interop.to_pld(curve, 1e-2))
     alpha = np.linspace(0, 1, 21)
     assert (orders.curve()(alpha) <= curve.bounds(alpha).upper).all()
@@ -365,7 +361,7 @@ def test_from_pld_of_to_pld_is_within_the_grid(curve: to.TradeOff) -> None:
     ).all()
 
 
-def test_from_pld_reads_each_order() -> None:
+def test_from_pld_reads_each_order():
     pld = PLD.from_gaussian_mechanism(1.0, value_discretization_interval=1e-2, sampling_prob=0.1)
     orders, truth = interop.from_pld(pld), to.subsample(to.Gaussian(1.0), 0.1)
     for result, order, pmf in ((orders.remove, truth, "_pmf_remove"), (orders.add, ~truth, "_pmf_add")):
@@ -377,14 +373,14 @@ def test_from_pld_reads_each_order() -> None:
     assert orders.remove.epsilon(1e-5) > orders.add.epsilon(1e-5)
 
 
-def test_from_pld_cuts_masses_above_1() -> None:
+def test_from_pld_cuts_masses_above_1():
     pmf = PMF.create_pmf({0: 1.0, 4: 0.5}, 0.25, 0.25, True)
     result = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove
     assert result.delta(0.0) >= 0.25 + 0.5 * (1 - math.exp(-1))
     assert result(1.0) == 0.0
 
 
-def test_from_pld_refuses_anything_but_an_upper_bound() -> None:
+def test_from_pld_refuses_anything_but_an_upper_bound():
     with pytest.raises(DomainError, match="optimistic"):
         interop.from_pld(PLD.from_laplace_mechanism(1.0, pessimistic_estimate=False))
     for wrong in (3, None, object(), e.NoOpDpEvent(), PMF.create_pmf({0: 1.0}, 0.1, 0.0, True)):
@@ -394,7 +390,7 @@ def test_from_pld_refuses_anything_but_an_upper_bound() -> None:
         interop.from_pld(PLD.PrivacyLossDistribution(PMF.create_pmf({0: math.nan}, 0.1, 0.0, True)))
 
 
-def test_to_pld_at_extremes() -> None:
+def test_to_pld_at_extremes():
     for curve, epsilon in (
         (to.Identity(), 0.0),
         (to.TotalVariation(1.0), math.inf),
@@ -403,11 +399,11 @@ def test_to_pld_at_extremes() -> None:
         assert interop.to_pld(curve, 0.5).get_epsilon_for_delta(1e-9) == pytest.approx(epsilon)
 
 
-def sampled(inner: object) -> object:
+def sampled(inner):
     return e.PoissonSampledDpEvent(0.1, inner)
 
 
-def test_from_event_refuses_samples_of_events_that_show_a_record() -> None:
+def test_from_event_refuses_samples_of_events_that_show_a_record():
     answer, gaussian = e.RandomizedResponseDpEvent(0.1, 2), e.GaussianDpEvent(1.0)
     loss = SimpleNamespace(class_name="EpsilonDeltaDpEvent", epsilon=1.0, delta=0.0)
     for inner in (answer, loss, e.ComposedDpEvent([gaussian, loss]), sampled(loss)):
@@ -417,7 +413,7 @@ def test_from_event_refuses_samples_of_events_that_show_a_record() -> None:
     assert interop.from_event(sampled(loss)).guarantee().epsilon(0) < 1
 
 
-def test_from_event_refuses_samples_of_capped_batches() -> None:
+def test_from_event_refuses_samples_of_capped_batches():
     batch = e.TruncatedSubsampledGaussianDpEvent(10, 1.0, 1, 1.0)
     with pytest.raises(PlanError, match="any number of records"):
         interop.from_event(sampled(batch))
@@ -438,7 +434,7 @@ def test_from_event_reads_a_builder_and_an_accountant():
 STEP = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0))
 
 
-def test_accountant_composes_as_a_plan_does() -> None:
+def test_accountant_composes_as_a_plan_does():
     accountant = interop.Accountant()
     accountant.compose(STEP, 1000).compose(dp.LaplaceDpEvent(20.0), 10)
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=1, sample_rate=0.01)
@@ -448,20 +444,20 @@ def test_accountant_composes_as_a_plan_does() -> None:
     assert accountant.compose(STEP).get_epsilon(1e-5) > f.epsilon(1e-5)
 
 
-def test_accountant_is_within_the_error_of_dp_accounting() -> None:
+def test_accountant_is_within_the_error_of_dp_accounting():
     ours = interop.Accountant().compose(STEP, 100).get_epsilon(1e-5)
     assert dp.pld.PLDAccountant().compose(STEP, 100).get_epsilon(1e-5) == pytest.approx(ours, rel=1e-3)
 
 
 @pytest.mark.parametrize("relation", ["REPLACE_ONE", "REPLACE_SPECIAL"])
-def test_accountant_uses_its_neighbouring_relation(relation: str) -> None:
+def test_accountant_uses_its_neighbouring_relation(relation):
     accountant = interop.Accountant(dp.NeighboringRelation[relation])
     factor = 2 if relation == "REPLACE_ONE" else 1
     assert accountant.compose(dp.GaussianDpEvent(4.0)).guarantee() == to.Gaussian(factor / 4)
 
 
-def test_accountant_calibrates_in_dp_accounting() -> None:
-    def four(sigma: float) -> dp.DpEvent:
+def test_accountant_calibrates_in_dp_accounting():
+    def four(sigma):
         return dp.SelfComposedDpEvent(dp.GaussianDpEvent(sigma), 4)
 
     sigma = dp.calibrate_dp_mechanism(interop.Accountant, four, 1.0, 1e-5)
@@ -469,19 +465,19 @@ def test_accountant_calibrates_in_dp_accounting() -> None:
     assert to.Gaussian(2.001 / sigma).epsilon(1e-5) > 1
 
 
-def test_accountant_unsupported_event_is_an_error_of_dp_accounting() -> None:
+def test_accountant_unsupported_event_is_an_error_of_dp_accounting():
     accountant = interop.Accountant()
     assert not accountant.supports(dp.UnsupportedDpEvent())
     with pytest.raises(dp.UnsupportedEventError, match="UnsupportedDpEvent"):
         accountant.compose(dp.UnsupportedDpEvent())
 
 
-def test_accountant_without_events_has_no_loss() -> None:
+def test_accountant_without_events_has_no_loss():
     accountant = interop.Accountant()
     assert (accountant.get_epsilon(0.0), accountant.get_delta(0.0)) == (0.0, 0.0)
 
 
-def test_from_event_of_deep_nesting() -> None:
+def test_from_event_of_deep_nesting():
     deep = e.GaussianDpEvent(2.0)
     for _ in range(5000):
         deep = e.SelfComposedDpEvent(deep, 1)
@@ -492,7 +488,7 @@ def test_from_event_of_deep_nesting() -> None:
         interop.from_event(deep)
 
 
-def test_from_event_of_integer_noise_takes_the_worst_dimension() -> None:
+def test_from_event_of_integer_noise_takes_the_worst_dimension():
     line, any_number = (
         read(event("DiscreteGaussianDpEvent", 3.0, 2.0, d)).guarantee().epsilon(1e-6) for d in (1, None)
     )
@@ -507,13 +503,13 @@ def test_from_event_of_integer_noise_takes_the_worst_dimension() -> None:
         (PureDP(1.0), 1e-3, "not a curve"),
     ],
 )
-def test_to_pld_refuses_other_steps_and_mechanisms(curve: object, step: object, message: str) -> None:
+def test_to_pld_refuses_other_steps_and_mechanisms(curve, step, message):
     with pytest.raises(TradeOffError if "curve" in message else DomainError, match=message):
         interop.to_pld(curve, step)
 
 
 @pytest.mark.parametrize("k", range(1, 12))
-def test_to_pld_keeps_masses_of_large_losses(k: int) -> None:
+def test_to_pld_keeps_masses_of_large_losses(k):
     """A leak of 1/10 and a loss above 690 nats: both are at infinity, and their sum is rounded up."""
     far, leak = Fraction(k, 10**16), Fraction(1, 10)
     curve = to.PiecewiseLinear([0, Fraction(1, 10**340), 1], [1 - leak, 1 - leak - far, 0])

@@ -1,10 +1,7 @@
 """Opacus: the accountant in its own engine, its histories, and the protocol without it."""
 
-from __future__ import annotations
-
 import copy
 from types import SimpleNamespace
-from typing import Any
 
 import mpmath
 import pytest
@@ -17,7 +14,7 @@ from tradeoff.mechanisms import SubsampledGaussian
 MNIST = (1.1, 256 / 60000, 14062)
 
 
-def stepped(*steps: tuple[float, float, int]) -> interop.Accountant:
+def stepped(*steps):
     accountant = interop.Accountant()
     for sigma, rate, n in steps:
         for _ in range(n):
@@ -25,21 +22,21 @@ def stepped(*steps: tuple[float, float, int]) -> interop.Accountant:
     return accountant
 
 
-def test_step_extends_an_equal_entry_of_the_history() -> None:
+def test_step_extends_an_equal_entry_of_the_history():
     accountant = stepped((1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1))
     assert accountant.history == [(1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1)]
     assert len(accountant) == 3
     assert accountant.plan == to.Plan({SubsampledGaussian(1.0, 0.1): 4, SubsampledGaussian(2.0, 0.1): 1})
 
 
-def test_from_history_covers_both_orders() -> None:
+def test_from_history_covers_both_orders():
     guarantee = interop.from_history([MNIST]).guarantee()
     assert guarantee.symmetric
     # 2.381596934: the contour of the order in which the record is present under the alternative.
     assert 2.381596 < guarantee.epsilon(1e-5) < 2.381598
 
 
-def test_from_history_is_above_the_clt_of_opacus_and_below_its_renyi_bound() -> None:
+def test_from_history_is_above_the_clt_of_opacus_and_below_its_renyi_bound():
     """Opacus 1.6 has 6.59 to 6.6 by the limit, 7.32911 by "rdp"; 50 digits give delta(6.6) = 1.6025e-5."""
     epsilon = interop.from_history([(1.5, 0.04, 2249)]).guarantee().bounds.epsilon(1e-5)
     assert epsilon.lower > 6.7670
@@ -48,7 +45,7 @@ def test_from_history_is_above_the_clt_of_opacus_and_below_its_renyi_bound() -> 
     assert interop.from_history([(1.3232421875, 0.04, 2250)]).guarantee().bounds.delta(8.0).lower > 1.688e-5
 
 
-def test_state_dict_loads_equal() -> None:
+def test_state_dict_loads_equal():
     accountant, other = stepped((1.0, 0.1, 3), (2.0, 0.2, 2)), interop.Accountant()
     state = accountant.state_dict()
     assert set(state) == {"history", "mechanism"}
@@ -56,11 +53,11 @@ def test_state_dict_loads_equal() -> None:
     assert other.history == accountant.history
     accountant.step(noise_multiplier=2.0, sample_rate=0.2)
     assert state["history"] == other.history != accountant.history
-    destination: dict[str, object] = {}
+    destination = {}
     assert accountant.state_dict(destination) is destination
 
 
-def test_hook_counts_accumulated_batches() -> None:
+def test_hook_counts_accumulated_batches():
     class Optimizer:
         noise_multiplier = 1.0
         accumulated_iterations = 2
@@ -77,12 +74,12 @@ def test_hook_counts_accumulated_batches() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
-def test_step_of_two_batches_agrees_with_quadrature(epsilon: float) -> None:
+def test_step_of_two_batches_agrees_with_quadrature(epsilon):
     """Of N(0, 1) with one more record: .9025 N(0, 1) + .095 N(1, 1) + .0025 N(2, 1)."""
     accountant = interop.Accountant()
     accountant.step(noise_multiplier=1.0, sample_rate=0.05, batches=2)
 
-    def lost(x: Any) -> Any:
+    def lost(x):
         weights = {0: 0.9025, 1: 0.095, 2: 0.0025}
         grown = sum(w * mpmath.npdf(x, j) for j, w in weights.items())
         return grown - mpmath.exp(epsilon) * mpmath.npdf(x)
@@ -104,7 +101,7 @@ def test_step_of_two_batches_agrees_with_quadrature(epsilon: float) -> None:
         ([(1.0, 1.0, 1)], to.Gaussian(1).epsilon(1e-5)),
     ],
 )
-def test_extremes(history: list[tuple[float, float, int]], epsilon: float) -> None:
+def test_extremes(history, epsilon):
     accountant = interop.Accountant()
     accountant.load_state_dict({"history": history, "mechanism": "tradeoff"})
     assert accountant.get_epsilon(1e-5) == epsilon
@@ -126,7 +123,7 @@ def test_extremes(history: list[tuple[float, float, int]], epsilon: float) -> No
         {"history": [("1", 0.1, 1)], "mechanism": "tradeoff"},
     ],
 )
-def test_load_state_dict_of_a_bad_state_changes_nothing(state: object) -> None:
+def test_load_state_dict_of_a_bad_state_changes_nothing(state):
     accountant = stepped((1.0, 0.1, 1))
     with pytest.raises(DomainError) as error:
         accountant.load_state_dict(state)
@@ -134,14 +131,7 @@ def test_load_state_dict_of_a_bad_state_changes_nothing(state: object) -> None:
     assert accountant.history == [(1.0, 0.1, 1)]
 
 
-def test_step_out_of_range_is_refused() -> None:
-    accountant = interop.Accountant()
-    with pytest.raises(DomainError):
-        accountant.step(noise_multiplier=-1.0, sample_rate=0.1)
-    assert accountant.history == []
-
-
-def test_register_without_opacus_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_register_without_opacus_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "opacus", None)
     monkeypatch.setitem(__import__("sys").modules, "opacus.accountants", None)
     with pytest.raises(MissingExtraError, match="pip install"):
@@ -149,7 +139,7 @@ def test_register_without_opacus_names_the_extra(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.filterwarnings("default")  # Opacus and PyTorch warn about themselves
-def test_accountant_in_an_epoch_of_training(tmp_path) -> None:
+def test_accountant_in_an_epoch_of_training(tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: the extra [opacus] has it")
     opacus = pytest.importorskip("opacus", reason="Opacus is not installed: the extra [opacus] has it")
     interop.register()

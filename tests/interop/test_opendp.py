@@ -1,15 +1,16 @@
 """OpenDP: its measures in, privacy maps and profiles out; with the library itself where it is installed."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import tradeoff as to
+from tests.strategies import exact_curves
 from tradeoff.errors import DomainError, KindError, TradeOffError
+from tradeoff.interop import fdp
 from tradeoff.interop import opendp as interop
 from tradeoff.mechanisms import Gaussian
 
@@ -28,7 +29,7 @@ def numbers(dp):
     return dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
 
 
-def test_from_measure_of_pure_and_approximate_dp() -> None:
+def test_from_measure_of_pure_and_approximate_dp():
     assert interop.from_measure("MaxDivergence", 0.5) == to.PureDP(0.5)
     assert interop.from_measure("Approximate(MaxDivergence)", (0.5, 1e-6)) == to.approximate_dp(0.5, 1e-6)
     assert interop.from_measure("Approximate<MaxDivergence>", [0.5, 0.0]) == to.PureDP(0.5)
@@ -36,21 +37,13 @@ def test_from_measure_of_pure_and_approximate_dp() -> None:
 
 
 @pytest.mark.slow
-def test_from_profile_is_safe_at_every_point() -> None:
+def test_from_profile_is_safe_at_every_point():
     truth = to.Gaussian(1)
-    result = interop.from_profile(truth.delta)
+    result = interop.from_measure("SmoothedMaxDivergence", truth.delta)
     assert result.symmetric
     assert (result.epsilon(DELTAS) >= truth.bounds.epsilon(DELTAS).lower).all()
     assert (result.epsilon(DELTAS[:3]) <= truth.epsilon(DELTAS[:3]) * 1.03).all()
     assert (result**10).epsilon(1e-5) == pytest.approx((truth**10).epsilon(1e-5), rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("profile", "epsilon"),
-    [(lambda _: 0.0, 0.0), (lambda _: 1.0, math.inf), (lambda e: 0.0 if e >= 1 else 1.0, 1.0)],
-)
-def test_from_profile_at_extremes(profile: Callable[[float], float], epsilon: float) -> None:
-    assert interop.from_profile(profile).epsilon(0.0) == pytest.approx(epsilon, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -66,13 +59,13 @@ def test_from_profile_at_extremes(profile: Callable[[float], float], epsilon: fl
         ("SmoothedMaxDivergence", 1.0),
     ],
 )
-def test_from_measure_names_the_error(measure: object, distance: object) -> None:
+def test_from_measure_names_the_error(measure, distance):
     with pytest.raises(DomainError) as error:
         interop.from_measure(measure, distance)
     assert "\n" not in str(error.value)
 
 
-def test_privacy_map_depends_on_the_distance() -> None:
+def test_privacy_map_depends_on_the_distance():
     pure = interop.privacy_map(to.Laplace(0.5), delta=0.0)
     assert [pure(d) for d in (0, 1, 3)] == [(0.0, 0.0), (0.5, 0.0), (1.5, 0.0)]
     scaled = interop.privacy_map(lambda d_in: to.Gaussian(d_in / 4), delta=1e-6)
@@ -88,7 +81,7 @@ def test_privacy_map_depends_on_the_distance() -> None:
         interop.privacy_map(lambda _: Gaussian(noise_multiplier=1.0), delta=0.1)(1)
 
 
-def test_from_measurement_of_opendp(dp, numbers) -> None:
+def test_from_measurement_of_opendp(dp, numbers):
     laplace = dp.m.make_laplace(*numbers, scale=2.0)
     assert interop.from_measurement(laplace, 1.0) == to.PureDP(laplace.map(1.0))
     gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
@@ -97,7 +90,7 @@ def test_from_measurement_of_opendp(dp, numbers) -> None:
     assert interop.from_measurement(fixed, 1.0) == to.approximate_dp(epsilon, delta)
 
 
-def test_from_measurement_with_a_profile(dp, numbers) -> None:
+def test_from_measurement_with_a_profile(dp, numbers):
     """Its zCDP profile of N(0, 16) is above the truth: epsilon(1e-3) 0.68800 for 0.59201."""
     smoothed = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*numbers, scale=4.0))
     result, theirs = interop.from_measurement(smoothed, 1.0), smoothed.map(1.0)
@@ -106,7 +99,7 @@ def test_from_measurement_with_a_profile(dp, numbers) -> None:
     assert to.Gaussian(0.25).epsilon(1e-3) < 0.59202 < result.epsilon(1e-3)
 
 
-def test_from_measurement_with_concentrated_privacy(dp, numbers) -> None:
+def test_from_measurement_with_concentrated_privacy(dp, numbers):
     gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
     result = interop.from_measurement(gaussian, 1.0)
     assert to.Gaussian(0.25).epsilon(1e-6) <= result.epsilon(1e-6) <= 2.0
@@ -114,7 +107,7 @@ def test_from_measurement_with_concentrated_privacy(dp, numbers) -> None:
     assert loose.epsilon(1e-6) >= to.Gaussian(0.25).epsilon(1e-6)
 
 
-def test_privacy_map_in_opendp(dp, numbers) -> None:
+def test_privacy_map_in_opendp(dp, numbers):
     noise = dp.m.make_user_measurement(
         *numbers,
         dp.approximate(dp.max_divergence()),
@@ -127,13 +120,16 @@ def test_privacy_map_in_opendp(dp, numbers) -> None:
     assert interop.from_measurement(noise, 1.0).epsilon(1e-6) >= to.Gaussian(1).epsilon(1e-6)
 
 
-def test_privacy_profile_in_opendp(dp) -> None:
+def test_privacy_profile_in_opendp(dp):
     curve = to.Gaussian(0.25)
     profile = dp.new_privacy_profile(interop.privacy_profile(curve))
     for epsilon in (0.0, 0.1, 0.59202):
         assert profile.delta(epsilon) == curve.delta(epsilon)
     assert curve.bounds.epsilon(1e-3).lower <= profile.epsilon(1e-3) <= 0.5921
-    assert interop.from_profile(profile, [0.0, 0.3, 0.6]).delta(0.3) >= curve.bounds.delta(0.3).lower
+    assert (
+        to.Profile.from_epsilon_delta(profile.delta, [0.0, 0.3, 0.6]).delta(0.3)
+        >= curve.bounds.delta(0.3).lower
+    )
 
 
 def test_from_measurement_and_privacy_map_name_the_error():
@@ -153,6 +149,49 @@ def test_from_measurement_and_privacy_map_name_the_error():
         (lambda _: 0.1, ["x"]),
     ],
 )
-def test_from_profile_refuses_anything_but_probabilities(profile, epsilons) -> None:
+def test_from_profile_refuses_anything_but_probabilities(profile, epsilons):
     with pytest.raises(DomainError):
-        interop.from_profile(profile, epsilons)
+        to.Profile.from_epsilon_delta(profile, epsilons)
+
+
+TOLERANCE = 2.0**-26
+"""Of its checks: sqrt(.Machine$double.eps)."""
+
+
+def drawn(curve):
+    """Return the rows, after the checks of fdp 1.0.0 (fdp.R): range, beta <= 1 - alpha, monotone, convex."""
+    frame = fdp.to_frame(curve)
+    alpha, beta = frame["alpha"], frame["beta"]
+    assert list(frame) == ["alpha", "beta"]
+    assert len(alpha) >= 100
+    assert (np.diff(alpha) > 0).all()
+    assert (np.diff(beta) <= 0).all()
+    assert alpha[0] == 0
+    assert alpha[-1] == 1
+    assert beta[-1] == 0
+    assert (beta >= 0).all()
+    assert (beta <= 1 - alpha + TOLERANCE).all()
+    chord = beta[:-2] + (beta[2:] - beta[:-2]) * (alpha[1:-1] - alpha[:-2]) / (alpha[2:] - alpha[:-2])
+    assert (beta[1:-1] <= chord + TOLERANCE).all()
+    return alpha, beta
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [to.Identity(), to.TotalVariation(1), to.Gaussian(1), to.Laplace(0.3), ~to.subsample(to.PureDP(2), 0.1)],
+)
+def test_to_frame_is_at_or_below_the_curve_and_near(curve):
+    alpha, beta = drawn(curve)
+    assert (beta <= curve.bounds(alpha).upper).all()
+    assert (beta >= curve(alpha) - 2e-3).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(exact_curves)
+def test_chords_of_to_frame_are_at_or_below_the_curve(curve):
+    alpha, beta = ([Fraction(v) for v in side.tolist()] for side in drawn(curve))
+    for a, b, c, d in zip(alpha, beta, alpha[1:], beta[1:], strict=False):
+        assert b <= curve.at(a)
+        for corner, height in curve.vertices:
+            if a < corner < c:
+                assert b + (d - b) * (corner - a) / (c - a) <= height

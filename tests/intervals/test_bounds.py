@@ -3,8 +3,6 @@
 After every operation the truth lies inside, and little else does.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import re
@@ -28,7 +26,7 @@ BOUNDS = st.tuples(NUMBERS, NUMBERS).map(lambda pair: Bounds(min(pair), max(pair
 )
 
 
-def holds(result: Bounds, truth: arb) -> bool:
+def holds(result, truth):
     """Whether no part of the truth's ball is known to lie outside."""
     below = not math.isfinite(result.lower) or not bool(truth < arb(result.lower))
     return below and (not math.isfinite(result.upper) or not bool(truth > arb(result.upper)))
@@ -136,7 +134,7 @@ def test_arrays_combine_with_bounds():
 
 
 @pytest.mark.parametrize("x", [1 - 2.0**-53, 1 + 2.0**-52, 2.0**-1074, 4.0, 0.25])
-def test_sqrt_near_fixed_points_contains_truth(x: float) -> None:
+def test_sqrt_near_fixed_points_contains_truth(x):
     for result in (functions.sqrt(x), functions.sqrt(np.array([x]))):
         low, high = float(np.ravel(result.lower)[0]), float(np.ravel(result.upper)[0])
         assert Fraction(low) ** 2 <= Fraction(x) <= Fraction(high) ** 2

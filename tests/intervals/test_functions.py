@@ -1,9 +1,8 @@
-"""Functions of bounds, on ends that differ, on fractions of any size and on infinities."""
-
-from __future__ import annotations
+"""Functions of bounds, on ends that differ, on fractions and on infinities; roots and polygons."""
 
 import itertools
 import math
+import random
 from fractions import Fraction
 from math import inf
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.truth.balls import ball
 from tradeoff import balls
-from tradeoff.intervals import functions
+from tradeoff.intervals import functions, polygon, roots
 from tradeoff.intervals.bounds import Bounds
 
 MOST = float(np.finfo(float).max)
@@ -24,7 +23,7 @@ HUGE = Fraction(10) ** 400
 
 
 @pytest.mark.parametrize(("x", "y"), list(itertools.product(ENDS, ENDS)))
-def test_minimum_maximum_and_meet(x: Bounds, y: Bounds) -> None:
+def test_minimum_maximum_and_meet(x, y):
     assert functions.minimum(x, y) == Bounds(min(x.lower, y.lower), min(x.upper, y.upper))
     assert functions.maximum(x, y) == Bounds(max(x.lower, y.lower), max(x.upper, y.upper))
     assert functions.meet(x, y) == Bounds(max(x.lower, y.lower), min(x.upper, y.upper))
@@ -36,13 +35,13 @@ def test_minimum_maximum_and_meet(x: Bounds, y: Bounds) -> None:
 @pytest.mark.parametrize(
     "x", [Fraction(1, 3), Fraction(-1, 3), Fraction(1, 4), 1 + Fraction(1, 10**30), 1 / HUGE, -1 / HUGE]
 )
-def test_rational_returns_neighbouring_floats(x: Fraction) -> None:
+def test_rational_returns_neighbouring_floats(x):
     low, high = functions.rational(x)
     assert Fraction(low) <= x <= Fraction(high)
     assert high == (low if Fraction(low) == x else math.nextafter(low, inf))
 
 
-def test_rational_of_overflowing_numbers() -> None:
+def test_rational_of_overflowing_numbers():
     assert functions.rational(HUGE) == Bounds(MOST, inf)
     assert functions.rational(-HUGE) == Bounds(-inf, -MOST)
     assert functions.whole(2**53 + 1) == Bounds(2.0**53, 2.0**53 + 2)
@@ -53,7 +52,7 @@ def test_rational_of_overflowing_numbers() -> None:
     "ratio", [1 + 1 / HUGE, 1 - Fraction(1, 10**9), *(Fraction(k, 2) for k in (1, 3, 5, 16)), HUGE, 1 / HUGE]
 )
 @pytest.mark.parametrize("p", [Fraction(1, 3), HUGE, Fraction(5)])
-def test_log_quotient_contains_truth(ratio: Fraction, p: Fraction) -> None:
+def test_log_quotient_contains_truth(ratio, p):
     result = balls.to_bounds(balls.log_quotient(ratio * p, p))
     with ctx.workprec(3000):
         truth = ball(ratio).log()
@@ -61,7 +60,7 @@ def test_log_quotient_contains_truth(ratio: Fraction, p: Fraction) -> None:
     assert result.width <= 64 * 2.0**-53 * abs(float(truth.mid())) + 1e-323
 
 
-def test_total_of_overflowing_numbers() -> None:
+def test_total_of_overflowing_numbers():
     one = Bounds(1.0, 1.0)
     assert functions.total([Bounds(inf, inf), one]) == Bounds(inf, inf)
     assert functions.total([Bounds(-inf, inf), one]) == Bounds(-inf, inf)
@@ -86,7 +85,7 @@ def test_total_of_overflowing_numbers() -> None:
         (functions.expm1, (-1e4, (-1.0, math.nextafter(-1.0, 0) + 8 * 2.0**-53)), (1e4, (MOST, inf))),
     ],
 )
-def test_functions_at_domain_ends(function, low, high) -> None:
+def test_functions_at_domain_ends(function, low, high):
     for at, (least, most) in (low, high):
         for result in (function(Bounds(at, at)), function(Bounds(np.array([at]), np.array([at])))):
             assert least == np.ravel(result.lower)[0]
@@ -105,7 +104,7 @@ def test_sum_rows_encloses_exact_sum_closely(columns, seed):
 
 
 @pytest.mark.parametrize("function", [functions.exp, functions.sqrt, functions.log])
-def test_functions_at_fixed_points_are_exact(function) -> None:
+def test_functions_at_fixed_points_are_exact(function):
     at = 0.0 if function is functions.exp else 1.0
     value = float(function(at).lower)
     assert function(Bounds(at, at)) == Bounds(value, value)
@@ -113,3 +112,90 @@ def test_functions_at_fixed_points_are_exact(function) -> None:
     assert functions.sqrt(0.0) == Bounds(0.0, 0.0)
     assert functions.sqrt(2.0).lower < functions.sqrt(2.0).upper
     assert functions.expm1(0.0) == functions.log1p(0.0) == Bounds(0.0, 0.0)
+
+
+class TestRoots:
+    def test_bracket_root_returns_neighbours(self):
+        level = np.array([0.3, 1e-9, -2.0, 1e5, 1e30])
+        above, at_most = roots.bracket_root(lambda x: -(x**3), level)
+        assert (-(above[:4] ** 3) > level[:4]).all()
+        assert (-(at_most**3) <= level).all()
+        assert (np.nextafter(above[:4], np.inf) == at_most[:4]).all()
+
+    def test_bracket_root_without_crossing_returns_infinities(self):
+        above, at_most = roots.bracket_root(np.zeros_like, np.array([1.0, -1.0]), farthest=1e3)
+        assert (above[0], at_most[1]) == (-np.inf, np.inf)
+
+    def test_bracket_root_beyond_farthest(self):
+        above, at_most = roots.bracket_root(lambda x: -np.sign(x - 5e3), np.array([0.5, -2.0]), farthest=1e3)
+        assert 1e3 < above[0] < 5e3
+        assert (at_most[0], above[1]) == (np.inf, above[0])
+
+    def test_bracket_sides_of_band(self):
+        sides = lambda t: (1 - t - 0.1, 1 - t + 0.1)  # noqa: E731 - a band
+        low, high = roots.bracket_sides(sides, np.array([0.5]))
+        assert (low[0], high[0]) == pytest.approx((0.4, 0.6))
+        low, high = roots.bound_inverse(sides, np.array([0.5, 1.2]))
+        assert (low.tolist(), high.tolist()) == (pytest.approx([0.4, 0.0]), pytest.approx([0.6, 0.0]))
+
+    def test_largest_and_find_root(self):
+        assert roots.largest(lambda x: x <= 0.7, 0.0, 1.0) == pytest.approx(0.7)
+        assert roots.find_root(lambda x: x**3 - 2, 0.0, 5.0) == pytest.approx(2 ** (1 / 3), abs=1e-9)
+        assert (roots.find_root(lambda x: x - 9, 0.0, 5.0), roots.find_root(lambda x: x + 9, 0.0, 5.0)) == (
+            5.0,
+            0.0,
+        )
+        assert roots.find_root(lambda x: math.nan if x > 1 else x - 0.5, 0.0, 5.0) == pytest.approx(
+            0.5, abs=1e-9
+        )
+
+
+class TestPolygons:
+    def test_lower_hull_keeps_vertices(self):
+        x, y = (
+            np.array([*map(Fraction, side)], dtype=object)
+            for side in ((0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 1, 0))
+        )
+        assert [list(side) for side in polygon.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
+
+    @pytest.mark.parametrize("up", [False, True])
+    def test_corners_round_to_one_side(self, up):
+        lines = [(3, 1, 1), (1, 3, 1), (4, 4, 1), (3, 1, 0)]
+        exact = [(0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0)]
+        result = polygon.corners(lines, up=up)
+        assert [(Fraction(a, polygon.ONE), Fraction(b, polygon.ONE)) for a, b in result] == exact
+        third = polygon.round_points([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
+        assert (third > polygon.ONE // 3) == up
+        assert abs(third - polygon.ONE // 3) <= polygon.ONE >> 53
+
+    @pytest.mark.parametrize(
+        ("n", "d"), [(1, 3), (1, 10**20), (10**20 - 1, 10**20), (2, 3), (1, 2), (1, 10**330)]
+    )
+    def test_coordinates_contain_truth(self, n, d):
+        low, high = (
+            Fraction(polygon.round_points([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
+            for up in (False, True)
+        )
+        assert low <= Fraction(n * polygon.ONE // d, polygon.ONE) <= high
+        near = min(Fraction(n, d), 1 - Fraction(n, d))
+        assert high - low <= (
+            Fraction(1, 2**53) if near > Fraction(1, 1024) else near / 2**52 + Fraction(1, polygon.ONE)
+        )
+        assert all(Fraction(float(x)) == x or Fraction(float(1 - x)) == 1 - x for x in (low, high))
+
+    def test_envelope_is_greatest_line(self):
+        draw = random.Random(5)
+        for _ in range(200):
+            # Few numbers, so that many lines are parallel or meet in one point.
+            lines = [(draw.randint(0, 3), draw.randint(1, 3), draw.randint(0, 6)) for _ in range(6)]
+            walls = [(draw.randint(1, 3), 0, draw.randint(0, 4)) for _ in range(2)]
+            at = [(Fraction(x, d), Fraction(y, d)) for x, y, d in polygon.envelope([*lines, *walls])]
+
+            def height(x, lines=lines):
+                return max(Fraction(0), *((c - a * x) / b for a, b, c in lines))
+
+            assert at[0][0] == max(Fraction(0), *(Fraction(c, a) for a, _, c in walls))
+            assert at == sorted(at)
+            for (x, y), (u, v) in itertools.pairwise([*at, at[-1]]):
+                assert (height(x), height((x + u) / 2)) == (y, (y + v) / 2)
+            assert height(at[-1][0] + 1) == height(at[-1][0])

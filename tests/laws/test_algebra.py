@@ -6,8 +6,6 @@ Two computations of one number are compared through their bounds: [l, u] and [l'
 prove a law broken, whatever the accuracy; where both are closed forms the midpoints must agree as well.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 
@@ -44,13 +42,13 @@ few = settings(max_examples=max(4, settings.default.max_examples // 2))
 """For properties whose every example composes on a lattice."""
 
 
-def meets(one: to.Bounds, two: to.Bounds) -> bool:
+def meets(one, two):
     """Whether the two intervals share a point, up to one rounding of the test's own arithmetic."""
     low, high = max(one.lower, two.lower), min(one.upper, two.upper)
     return bool(low <= high + ROUNDING * abs(high))
 
 
-def same_curve(f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float, *, width: float = 0.02) -> None:
+def same_curve(f, g, epsilon, alpha, *, width=0.02):
     for one, two in ((f.bounds.delta(epsilon), g.bounds.delta(epsilon)), (f.bounds(alpha), g.bounds(alpha))):
         assert 0 <= one.lower <= one.upper <= 1
         assert meets(one, two)
@@ -58,50 +56,48 @@ def same_curve(f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float, *, 
         assert two.width <= width
 
 
-def outward(*balls: arb) -> to.Bounds:
+def outward(*balls):
     """Return floats around all the balls."""
     return to.Bounds(min(below(one) for one in balls), max(-below(-one) for one in balls))
 
 
-def below(one: arb) -> float:
+def below(one):
     """Return a float at or below the ball."""
     return float(np.nextafter(float(one.lower()), -np.inf))
 
 
-def flipped(bounds: to.Bounds, epsilon: float) -> to.Bounds:
+def flipped(bounds, epsilon):
     """delta of the inverse at epsilon from delta at -epsilon: 1 - e^eps + e^eps delta(-eps)."""
     with ctx.workprec(400):
         s = ball(epsilon).exp()
         return outward(*(1 - s + s * ball(float(side)) for side in bounds))
 
 
-def thinned(bounds: to.Bounds, p: float, alpha: float) -> to.Bounds:
+def thinned(bounds, p, alpha):
     """f_p = p f + (1 - p) (1 - alpha)."""
     with ctx.workprec(1200):
         return outward(*(ball(p) * ball(float(side)) + (1 - ball(p)) * (1 - ball(alpha)) for side in bounds))
 
 
-def described(f: to.PiecewiseLinear) -> Polygon:
+def described(f):
     """Return the description of a polygon."""
     return Polygon(tuple(f.alpha.tolist()), tuple(f.beta.tolist()))
 
 
 class TestMonoid:
     @given(factors, factors)
-    def test_the_product_commutes(self, f: to.TradeOff, g: to.TradeOff) -> None:
+    def test_the_product_commutes(self, f, g):
         assert f @ g == g @ f
         assert hash(f @ g) == hash(g @ f)
 
     @pytest.mark.slow
     @few
     @given(factors, factors, factors, epsilons, alphas)
-    def test_the_product_is_associative(
-        self, f: to.TradeOff, g: to.TradeOff, h: to.TradeOff, epsilon: float, alpha: float
-    ) -> None:
+    def test_the_product_is_associative(self, f, g, h, epsilon, alpha):
         same_curve((f @ g) @ h, f @ (g @ h), epsilon, alpha)
 
     @given(curves)
-    def test_the_identity_is_the_unit(self, f: to.TradeOff) -> None:
+    def test_the_identity_is_the_unit(self, f):
         assert f @ to.Identity() == to.Identity() @ f == f**1
         assert f**0 == to.Identity()
         # A loss of nothing, or of everything, is a factor of its own until it is multiplied.
@@ -109,23 +105,23 @@ class TestMonoid:
         assert f**1 == f or (f**1 in named and meets(f.bounds.delta(0.0), (f**1).bounds.delta(0.0)))
 
     @given(factors, epsilons)
-    def test_no_privacy_absorbs(self, f: to.TradeOff, epsilon: float) -> None:
+    def test_no_privacy_absorbs(self, f, epsilon):
         assert (f @ to.TotalVariation(1)).delta(epsilon) == 1
 
     @few
     @given(factors, st.integers(0, 3), st.integers(0, 3), epsilons, alphas)
-    def test_powers_add(self, f: to.TradeOff, m: int, n: int, epsilon: float, alpha: float) -> None:
+    def test_powers_add(self, f, m, n, epsilon, alpha):
         same_curve(f**m @ f**n, f ** (m + n), epsilon, alpha)
 
     @given(gaussians, gaussians, epsilons)
-    def test_gaussians_add_in_squares(self, f: to.Gaussian, g: to.Gaussian, epsilon: float) -> None:
+    def test_gaussians_add_in_squares(self, f, g, epsilon):
         product = f @ g
         assert isinstance(product, to.Gaussian)
         assert product.mu == pytest.approx(np.hypot(f.mu, g.mu), rel=1e-14)
         assert product.delta(epsilon) >= f.bounds.delta(epsilon).lower
 
     @given(exact_curves, st.floats(0, 0.9), alphas)
-    def test_total_variation_scales_the_axes(self, f: to.PiecewiseLinear, d: float, alpha: float) -> None:
+    def test_total_variation_scales_the_axes(self, f, d, alpha):
         d = d if d >= 1e-300 else 0.0
         bounds = (f @ to.TotalVariation(d)).bounds(alpha)
         inner = Fraction(alpha) / (1 - Fraction(d))
@@ -134,30 +130,16 @@ class TestMonoid:
 
 
 class TestOrder:
-    @pytest.mark.slow
-    @few
-    @given(factors, factors, epsilons, alphas)
-    def test_more_queries_are_less_private(
-        self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float
-    ) -> None:
-        product = f @ g
-        assert product.bounds.delta(epsilon).upper >= f.bounds.delta(epsilon).lower * (1 - ROUNDING)
-        assert product.bounds(alpha).lower <= f.bounds(alpha).upper * (1 + ROUNDING)
-
     @few
     @given(gaussians, log_uniform(1.0, 2.0), factors, epsilons, alphas)
-    def test_the_product_is_monotone(
-        self, f: to.Gaussian, times: float, h: to.TradeOff, epsilon: float, alpha: float
-    ) -> None:
+    def test_the_product_is_monotone(self, f, times, h, epsilon, alpha):
         g = to.Gaussian(f.mu * times)
         assert f >= g
         assert (f @ h).bounds.delta(epsilon).lower <= (g @ h).bounds.delta(epsilon).upper * (1 + ROUNDING)
         assert (f @ h).bounds(alpha).upper >= (g @ h).bounds(alpha).lower * (1 - ROUNDING)
 
     @given(small_exact_curves, small_exact_curves, small_exact_curves, epsilons)
-    def test_the_product_is_monotone_on_the_hull(
-        self, f: to.PiecewiseLinear, g: to.PiecewiseLinear, h: to.PiecewiseLinear, epsilon: float
-    ) -> None:
+    def test_the_product_is_monotone_on_the_hull(self, f, g, h, epsilon):
         least, most = to.minimum(f, g), to.maximum(f, g)
         assert most >= f >= least
         assert (least @ h).bounds.delta(epsilon).upper >= (f @ h).bounds.delta(epsilon).lower * (1 - ROUNDING)
@@ -165,15 +147,13 @@ class TestOrder:
 
     @few
     @given(curves)
-    def test_the_ends_of_the_order(self, f: to.TradeOff) -> None:
+    def test_the_ends_of_the_order(self, f):
         assert f >= f  # noqa: PLR0124 - reflexivity
         assert to.Identity() >= f
         assert f >= to.TotalVariation(1)
 
     @given(exact_curves, exact_curves)
-    def test_the_order_of_fractions_is_decided_exactly(
-        self, f: to.PiecewiseLinear, g: to.PiecewiseLinear
-    ) -> None:
+    def test_the_order_of_fractions_is_decided_exactly(self, f, g):
         corners = [*f.alpha, *g.alpha]
         assert (f >= g) == all(f.at(a) >= g.at(a) for a in corners)
         if f <= g <= f:
@@ -181,7 +161,7 @@ class TestOrder:
 
     @few
     @given(factors, factors, epsilons)
-    def test_a_decision_agrees_with_the_numbers(self, f: to.TradeOff, g: to.TradeOff, epsilon: float) -> None:
+    def test_a_decision_agrees_with_the_numbers(self, f, g, epsilon):
         try:
             above = f >= g
         except Undecided:
@@ -200,11 +180,11 @@ class TestOrder:
 
     @few
     @given(factors, log_uniform(1e-9, 0.5))
-    def test_failure_is_room(self, f: to.TradeOff, failure: float) -> None:
+    def test_failure_is_room(self, f, failure):
         assert f.dominates(f, failure=failure)
         assert f.dominates(f @ to.TotalVariation(failure), failure=0.0)
 
-    def test_domination_can_fail(self) -> None:
+    def test_domination_can_fail(self):
         assert not to.Gaussian(2).dominates(to.Gaussian(1), failure=1e-6)
         assert not to.Gaussian(2) >= to.Gaussian(1)
         assert not to.Gaussian(1) >= to.PureDP(5)
@@ -214,32 +194,22 @@ class TestOrder:
 class TestInverse:
     @few
     @given(curves, epsilons, alphas)
-    def test_twice_is_the_curve(self, f: to.TradeOff, epsilon: float, alpha: float) -> None:
+    def test_twice_is_the_curve(self, f, epsilon, alpha):
         same_curve(~~f, f, epsilon, alpha)
 
     @pytest.mark.slow
     @few
     @given(factors, factors, epsilons, alphas)
-    def test_it_distributes_over_the_product(
-        self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float
-    ) -> None:
+    def test_it_distributes_over_the_product(self, f, g, epsilon, alpha):
         same_curve(~(f @ g), ~f @ ~g, epsilon, alpha)
 
     @few
     @given(curves, epsilons)
-    def test_the_profile_turns(self, f: to.TradeOff, epsilon: float) -> None:
+    def test_the_profile_turns(self, f, epsilon):
         assert meets((~f).bounds.delta(epsilon), flipped(f.bounds.delta(-epsilon), epsilon))
 
-    @pytest.mark.slow
-    @few
-    @given(curves, alphas)
-    def test_it_is_the_inverse_function(self, f: to.TradeOff, alpha: float) -> None:
-        """f(f^-1(a)) <= a, for f continuous and f^-1 the least t with f(t) <= a."""
-        t = (~f).bounds(alpha).upper
-        assert f.bounds(t).lower <= alpha + 1e-12
-
     @given(exact_curves)
-    def test_on_fractions_it_is_exact(self, f: to.PiecewiseLinear) -> None:
+    def test_on_fractions_it_is_exact(self, f):
         assert ~~f == f
         for ratio in (Fraction(1, 3), Fraction(1), Fraction(5)):
             assert (~f).hockey_stick(ratio) == 1 - ratio + ratio * f.hockey_stick(1 / ratio)
@@ -248,14 +218,14 @@ class TestInverse:
 class TestDuality:
     @few
     @given(curves, epsilons, alphas)
-    def test_every_line_supports(self, f: to.TradeOff, epsilon: float, alpha: float) -> None:
+    def test_every_line_supports(self, f, epsilon, alpha):
         line = 1 - f.bounds.delta(epsilon).upper - np.exp(epsilon) * alpha
         assert f.bounds(alpha).upper >= line - 1e-15 * (1 + np.exp(epsilon) * alpha)
 
     @pytest.mark.slow
     @few
     @given(curves, st.floats(0.001, 0.999))
-    def test_the_lines_reach_the_curve(self, f: to.TradeOff, alpha: float) -> None:
+    def test_the_lines_reach_the_curve(self, f, alpha):
         grid = np.concatenate([np.linspace(-12, 12, 241), np.linspace(-0.2, 0.2, 201)])
         delta = f.bounds.delta(grid).lower
         best = np.max(1 - delta - np.exp(grid) * alpha)
@@ -263,18 +233,9 @@ class TestDuality:
             f.bounds(alpha).lower <= max(best, 0.0) + 0.06
         )  # slopes 0.1 apart miss at most a tenth of alpha or beta
 
-    @pytest.mark.slow
-    @given(factors, st.floats(-3, 3))
-    def test_epsilon_undoes_delta(self, f: to.TradeOff, epsilon: float) -> None:
-        bounds = f.bounds.delta(epsilon)
-        back = f.bounds.epsilon(min(max(bounds.upper, 0.0), 1.0))
-        assert back.lower <= epsilon + 1e-12 * (
-            1 + abs(epsilon)
-        )  # delta(eps) <= upper, so the least such is at most eps
-
     @few
     @given(curves, log_uniform(1e-12, 0.99))
-    def test_delta_undoes_epsilon(self, f: to.TradeOff, delta: float) -> None:
+    def test_delta_undoes_epsilon(self, f, delta):
         lower, upper = f.bounds.epsilon(delta)
         assert lower <= upper
         if np.isfinite(upper):
@@ -286,7 +247,7 @@ class TestDuality:
 
     @pytest.mark.slow
     @given(curves, epsilons)
-    def test_the_dual_leads_back(self, f: to.TradeOff, epsilon: float) -> None:
+    def test_the_dual_leads_back(self, f, epsilon):
         d = f.dual()
         assert d.dual() == f
         assert d(epsilon) == f.delta(epsilon)
@@ -296,7 +257,7 @@ class TestDuality:
 class TestShape:
     @few
     @given(curves)
-    def test_f_is_a_trade_off_function(self, f: to.TradeOff) -> None:
+    def test_f_is_a_trade_off_function(self, f):
         alpha = np.array([0.0, 1e-9, 1e-4, 0.01, 0.1, 0.25, 0.4, 0.5, 0.75, 0.9, 0.999, 1.0])
         lower, upper = f.bounds(alpha)
         assert np.all((lower >= 0) & (lower <= upper) & (upper <= np.nextafter(1 - alpha, 2)))
@@ -306,26 +267,11 @@ class TestShape:
         assert np.all(lower[1:-1] <= chord_up / (alpha[2:] - alpha[:-2]) + 1e-15)  # convex
         assert np.all(chord >= -1e-15)
 
-    @pytest.mark.slow
-    @few
-    @given(curves, st.floats(-10, 10), st.floats(0, 5))
-    def test_the_profile_falls_and_is_convex_in_the_ratio(
-        self, f: to.TradeOff, epsilon: float, step: float
-    ) -> None:
-        lower, upper = f.bounds.delta(np.array([epsilon, epsilon + step / 2, epsilon + step]))
-        assert np.all(lower <= upper)
-        assert lower[1] <= upper[0] * (1 + ROUNDING)
-        s = np.exp(np.array([0.0, step / 2, step]))
-        assume(s[2] - s[0] > 1e-9)
-        weight = (s[1] - s[0]) / (s[2] - s[0])
-        assert lower[1] <= (1 - weight) * upper[0] + weight * upper[2] + 1e-15
-        assert lower[0] >= -np.expm1(epsilon) - 1e-15 - upper[0] * 0.02
-
 
 class TestSymmetrise:
     @settings(max_examples=max(3, settings.default.max_examples // 8))
     @given(st.one_of(subsampled, float_curves, exact_curves), alphas, epsilons)
-    def test_the_three_hypotheses_are_ordered(self, f: to.TradeOff, alpha: float, epsilon: float) -> None:
+    def test_the_three_hypotheses_are_ordered(self, f, alpha, epsilon):
         least, middle, most = (
             f.symmetrise(assume=name) for name in ("either-order", "profile", "both-orders")
         )
@@ -348,14 +294,14 @@ class TestSymmetrise:
     @pytest.mark.slow
     @few
     @given(st.one_of(subsampled, float_curves), alphas)
-    def test_the_maximum_is_the_pointwise_one(self, f: to.TradeOff, alpha: float) -> None:
+    def test_the_maximum_is_the_pointwise_one(self, f, alpha):
         truth = [max(x, y) for x, y in zip(f.bounds(alpha), (~f).bounds(alpha), strict=True)]
         lower, upper = f.symmetrise(assume="both-orders").bounds(alpha)
         assert lower <= truth[1] + 1e-12
         assert upper >= truth[0] - 1e-12
         assert upper - lower <= truth[1] - truth[0] + 1e-6
 
-    def test_symm_differs_from_max_with_inverse(self) -> None:
+    def test_symm_differs_from_max_with_inverse(self):
         """Vertices (0, .8), (.4, .3), (1, 0): knowing the profile only does not give the maximum."""
         f = to.PiecewiseLinear([0, 0.4, 1], [0.8, 0.3, 0])
         profile, most = f.symmetrise(assume="profile"), f.symmetrise(assume="both-orders")
@@ -368,19 +314,19 @@ class TestSymmetrise:
             assert reached >= f.bounds.delta(epsilon).lower - 0.02
 
     @given(symmetric_families)
-    def test_a_symmetric_curve_is_left_alone(self, f: to.TradeOff) -> None:
+    def test_a_symmetric_curve_is_left_alone(self, f):
         for name in ("either-order", "both-orders", "profile"):
             assert f.symmetrise(assume=name) == f
 
 
 class TestGroup:
     @given(symmetric_families)
-    def test_one_is_the_curve_and_none_the_identity(self, f: to.TradeOff) -> None:
+    def test_one_is_the_curve_and_none_the_identity(self, f):
         assert f.group(1) == f
         assert f.group(0) == to.Identity()
 
     @given(gaussians, st.integers(1, 5), epsilons)
-    def test_gaussians_multiply(self, f: to.Gaussian, k: int, epsilon: float) -> None:
+    def test_gaussians_multiply(self, f, k, epsilon):
         assert f.group(k) == to.Gaussian.from_weight((k * Fraction(f.mu)) ** 2)
         assert Fraction(f.group(k).mu) >= k * Fraction(f.mu)
         assert f.group(k).delta(epsilon) >= f.bounds.delta(epsilon).lower
@@ -390,7 +336,7 @@ class TestGroup:
         st.integers(1, 4),
         alphas,
     )
-    def test_it_is_the_iterated_curve(self, f: to.TradeOff, k: int, alpha: float) -> None:
+    def test_it_is_the_iterated_curve(self, f, k, alpha):
         least = most = alpha
         for _ in range(k):
             least, most = 1 - f.bounds(least).upper, 1 - f.bounds(most).lower
@@ -401,11 +347,11 @@ class TestGroup:
         assert upper - lower <= 1e-6
 
     @given(symmetric_families, st.integers(1, 3), st.integers(1, 3), alphas)
-    def test_groups_of_groups(self, f: to.TradeOff, j: int, k: int, alpha: float) -> None:
+    def test_groups_of_groups(self, f, j, k, alpha):
         assert meets(f.group(j).group(k).bounds(alpha), f.group(j * k).bounds(alpha))
 
     @given(st.lists(st.lists(st.integers(1, 9), min_size=4, max_size=4), min_size=4, max_size=4))
-    def test_it_is_below_every_chain_of_steps_in_one_order(self, weights: list[list[int]]) -> None:
+    def test_it_is_below_every_chain_of_steps_in_one_order(self, weights):
         """The curve of each step is at least f, so that of three steps is at least f.group(3), exactly."""
         laws = [[Fraction(w, sum(row)) for w in row] for row in weights]
         steps = [to.from_masses(p, q) for p, q in pairwise(laws)]
@@ -414,10 +360,10 @@ class TestGroup:
         assert to.from_masses(laws[3], laws[0]) >= (~f).group(3)
 
     @given(st.one_of(exact_curves, exact_curves.map(lambda f: f.floats())), st.integers(1, 4), alphas)
-    def test_the_inverse_is_the_group_of_the_inverse(self, f: to.TradeOff, k: int, alpha: float) -> None:
+    def test_the_inverse_is_the_group_of_the_inverse(self, f, k, alpha):
         assert meets((~f.group(k)).bounds(alpha), (~f).group(k).bounds(alpha))
 
-    def test_one_order_of_a_sampled_curve_covers_additions(self) -> None:
+    def test_one_order_of_a_sampled_curve_covers_additions(self):
         f = to.subsample(to.Gaussian(1), 0.1)
         low, high = f.group(2).bounds(0.1)
         assert low <= f(1 - f(0.1)) <= high + 1e-15
@@ -426,18 +372,18 @@ class TestGroup:
 
 class TestSubsample:
     @given(symmetric_families, st.floats(1e-300, 1), alphas)
-    def test_it_is_the_chord_to_the_identity(self, f: to.TradeOff, p: float, alpha: float) -> None:
+    def test_it_is_the_chord_to_the_identity(self, f, p, alpha):
         bounds = to.subsample(f, p).bounds(alpha)
         assert meets(bounds, thinned(f.bounds(alpha), p, alpha))
         assert bounds.width < 1e-9
 
     @given(factors)
-    def test_rates_zero_and_one_give_identity_and_curve(self, f: to.TradeOff) -> None:
+    def test_rates_zero_and_one_give_identity_and_curve(self, f):
         assert to.subsample(f, 0) == to.Identity()
         assert to.subsample(f, 1) == f @ to.Identity()
 
     @given(symmetric_families, st.floats(0.01, 0.99), st.floats(0.01, 0.99), epsilons)
-    def test_more_sampling_is_less_private(self, f: to.TradeOff, p: float, q: float, epsilon: float) -> None:
+    def test_more_sampling_is_less_private(self, f, p, q, epsilon):
         p, q = min(p, q), max(p, q)
         for less, more in (
             (to.subsample(f, p), to.subsample(f, q)),
@@ -446,7 +392,7 @@ class TestSubsample:
             assert less.bounds.delta(epsilon).lower <= more.bounds.delta(epsilon).upper + 1e-15
 
     @given(small_exact_curves, st.fractions(0, 1, max_denominator=50))
-    def test_on_fractions_it_is_exact(self, f: to.PiecewiseLinear, p: Fraction) -> None:
+    def test_on_fractions_it_is_exact(self, f, p):
         g = to.subsample(f, p)
         for alpha in (Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(9, 10)):
             at = Fraction(float(alpha))
@@ -455,7 +401,7 @@ class TestSubsample:
 
 class TestMixture:
     @given(factors, factors, st.floats(0, 1), epsilons)
-    def test_profiles_average(self, f: to.TradeOff, g: to.TradeOff, w: float, epsilon: float) -> None:
+    def test_profiles_average(self, f, g, w, epsilon):
         assume(f != g)
         mixed = to.mixture({f: w, g: 1 - w})
         b, c = f.bounds.delta(epsilon), g.bounds.delta(epsilon)
@@ -467,22 +413,20 @@ class TestMixture:
     @pytest.mark.slow
     @few
     @given(factors, factors, st.floats(0.01, 0.99), alphas)
-    def test_it_is_more_private_than_the_hull(
-        self, f: to.TradeOff, g: to.TradeOff, w: float, alpha: float
-    ) -> None:
+    def test_it_is_more_private_than_the_hull(self, f, g, w, alpha):
         assume(f != g)
         assert (
             to.mixture({f: w, g: 1 - w}).bounds(alpha).upper >= to.minimum(f, g).bounds(alpha).lower - 1e-12
         )
 
 
-def slopes(f: to.PiecewiseLinear) -> list[Fraction]:
+def slopes(f):
     return [(b - d) / (c - a) for (a, b), (c, d) in pairwise(f.vertices)]
 
 
 class TestDistance:
     @given(exact_curves, exact_curves)
-    def test_distance_of_polygons_is_exact(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> None:
+    def test_distance_of_polygons_is_exact(self, f, g):
         """The truth in fractions: |f - g| at vertices, and |delta_f - delta_g|/(1 + e^eps) at slopes."""
         uniform = max(abs(f.at(a) - g.at(a)) for a, _ in [*f.vertices, *g.vertices])
         ratios = [s for s in [*slopes(f), *slopes(g)] if s > 0]
@@ -493,7 +437,7 @@ class TestDistance:
             assert result.width <= 2.3e-16
 
     @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.3, 0.2), (5.0, 1e-6), (1e-9, 0.5)])
-    def test_distance_of_pairs_is_exact_to_rounding(self, epsilon: float, delta: float) -> None:
+    def test_distance_of_pairs_is_exact_to_rounding(self, epsilon, delta):
         """From the identity: 1 - 2 (1 - delta)/(1 + e^eps) at the kink, and half of it along the diagonal."""
         f = to.PureDP(epsilon) @ to.TotalVariation(delta)
         with ctx.workprec(200):
@@ -506,7 +450,7 @@ class TestDistance:
     @pytest.mark.slow
     @few
     @given(factors, factors, st.sampled_from(["uniform", "levy"]))
-    def test_it_is_a_distance(self, f: to.TradeOff, g: to.TradeOff, metric: str) -> None:
+    def test_it_is_a_distance(self, f, g, metric):
         there, back, none = (
             f.distance(g, metric=metric),
             g.distance(f, metric=metric),
@@ -519,19 +463,8 @@ class TestDistance:
 
     @pytest.mark.slow
     @few
-    @given(st.lists(symmetric_families, min_size=3, max_size=3), st.sampled_from(["uniform", "levy"]))
-    def test_triangles(self, f: list[to.TradeOff], metric: str) -> None:
-        one, two, three = (
-            f[0].distance(f[1], metric=metric),
-            f[1].distance(f[2], metric=metric),
-            f[0].distance(f[2], metric=metric),
-        )
-        assert three.lower <= one.upper + two.upper + 1e-15
-
-    @pytest.mark.slow
-    @few
     @given(factors, factors, alphas, epsilons)
-    def test_no_point_is_farther(self, f: to.TradeOff, g: to.TradeOff, alpha: float, epsilon: float) -> None:
+    def test_no_point_is_farther(self, f, g, alpha, epsilon):
         b, c = f.bounds(alpha), g.bounds(alpha)
         assert f.distance(g).upper >= max(b.lower - c.upper, c.lower - b.upper)
         b, c = f.bounds.delta(epsilon), g.bounds.delta(epsilon)
@@ -542,7 +475,7 @@ class TestDistance:
 
 class TestEngineAgainstClosedForms:
     @given(pure_dps, st.integers(2, 40), epsilons)
-    def test_optimal_composition_is_the_engine(self, f: to.PureDP, n: int, epsilon: float) -> None:
+    def test_optimal_composition_is_the_engine(self, f, n, epsilon):
         """KOV: the closed power against n single copies through the seam of the engine."""
         from tradeoff.accounting.planner import Composition
 
@@ -555,9 +488,7 @@ class TestEngineAgainstClosedForms:
         assert known.width <= 1e-9
 
     @given(small_exact_curves, small_exact_curves, st.fractions(Fraction(1, 20), 20, max_denominator=20))
-    def test_fractions_agree_with_floats(
-        self, f: to.PiecewiseLinear, g: to.PiecewiseLinear, ratio: Fraction
-    ) -> None:
+    def test_fractions_agree_with_floats(self, f, g, ratio):
         exact, floats = f @ g, f.floats() @ g.floats()
         assume(isinstance(exact, to.PiecewiseLinear))  # else both lose nothing
         value = exact.hockey_stick(ratio)

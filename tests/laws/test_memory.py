@@ -1,13 +1,9 @@
 """An answer does not depend on earlier or simultaneous questions: equal curves give equal bits."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +17,11 @@ from tradeoff.families.discrete import DiscreteGaussianCurve
 DPSGD = {"sigma": 1.1, "rate": 0.01}
 
 
-def step() -> to.TradeOff:
+def step():
     return to.subsample(to.Gaussian(1 / DPSGD["sigma"]), DPSGD["rate"])
 
 
-CURVES: dict[str, Callable[[], to.TradeOff]] = {
+CURVES = {
     "gaussian": lambda: to.Gaussian(1.0),
     "laplace": lambda: to.Laplace(0.7),
     "approximate": lambda: to.approximate_dp(0.5, 1e-3),
@@ -53,11 +49,10 @@ AT = {
 
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name == "maximum" else name for name in CURVES]
 
-Question = tuple[str, float]
-QUESTIONS: list[Question] = [(kind, at) for kind, every in AT.items() for at in every]
+QUESTIONS = [(kind, at) for kind, every in AT.items() for at in every]
 
 
-def answer(f: to.TradeOff, kind: str, at: Any, **how: Any) -> Any:
+def answer(f, kind, at, **how):
     """Return both sides, or the message of the error."""
     ask = f.bounds if kind == "beta" else getattr(f.bounds, kind)
     try:
@@ -66,7 +61,7 @@ def answer(f: to.TradeOff, kind: str, at: Any, **how: Any) -> Any:
         return str(error)
 
 
-def barrage(f: to.TradeOff) -> None:
+def barrage(f):
     """Ask much: in the neighbourhood, at once, more narrowly, and with less memory."""
     answer(f, "delta", np.linspace(0, 1, 11))
     answer(f, "beta", np.array([0.29, 0.32]))
@@ -76,10 +71,10 @@ def barrage(f: to.TradeOff) -> None:
 
 
 @pytest.fixture(scope="module")
-def fresh() -> Callable[[str], dict[Question, Any]]:
-    known: dict[str, dict[Question, Any]] = {}
+def fresh():
+    known = {}
 
-    def answers(name: str) -> dict[Question, Any]:
+    def answers(name):
         if name not in known:  # every question to a curve of its own
             known[name] = {(kind, at): answer(CURVES[name](), kind, at) for kind, at in QUESTIONS}
         return known[name]
@@ -87,25 +82,22 @@ def fresh() -> Callable[[str], dict[Question, Any]]:
     return answers
 
 
-Fresh = Callable[[str], dict[Question, Any]]
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_answers_do_not_depend_on_earlier_questions(name: str, fresh: Fresh) -> None:
+def test_answers_do_not_depend_on_earlier_questions(name, fresh):
     curve = CURVES[name]()
     barrage(curve)
     assert {each: answer(curve, *each) for each in reversed(QUESTIONS)} == fresh(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_array_entries_equal_scalar_answers(name: str, fresh: Fresh) -> None:
+def test_array_entries_equal_scalar_answers(name, fresh):
     for kind, every in AT.items():
         low, high = answer(CURVES[name](), kind, np.array(every))
         assert [fresh(name)[kind, at] for at in every] == list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pickled_copies_and_threads_give_equal_answers(name: str, fresh: Fresh) -> None:
+def test_pickled_copies_and_threads_give_equal_answers(name, fresh):
     curve = CURVES[name]()
     answer(curve, "delta", 0.69)
     copy = pickle.loads(pickle.dumps(curve))
@@ -117,8 +109,8 @@ def test_pickled_copies_and_threads_give_equal_answers(name: str, fresh: Fresh) 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["lattice", "contour"])
 @pytest.mark.parametrize("tol", [None, 1e-3])
-def test_each_engine_does_not_depend_on_earlier_questions(method: str, tol: float | None) -> None:
-    def how(kind: str) -> dict[str, Any]:
+def test_each_engine_does_not_depend_on_earlier_questions(method, tol):
+    def how(kind):
         loose = 0.05 if kind == "beta" else tol
         return {"method": method, "tol": loose if tol else None}
 
@@ -131,7 +123,7 @@ def test_each_engine_does_not_depend_on_earlier_questions(method: str, tol: floa
 
 
 @pytest.mark.slow
-def test_whole_curves_do_not_depend_on_first_question() -> None:
+def test_whole_curves_do_not_depend_on_first_question():
     alone, after = CURVES["maximum"](), CURVES["maximum"]()
     answer(after, "delta", 0.7, method="contour")
     answer(after, "delta", 0.7, memory=2**20)
@@ -139,7 +131,7 @@ def test_whole_curves_do_not_depend_on_first_question() -> None:
     assert after.lower == alone.lower
 
 
-def products() -> Iterator[list[to.TradeOff]]:
+def products():
     yield [step() ** 300, to.Laplace(0.1) ** 10, to.Gaussian(0.5)]
     yield [
         DiscreteGaussianCurve(3.0, 1) ** 4,
@@ -151,9 +143,9 @@ def products() -> Iterator[list[to.TradeOff]]:
 
 
 @pytest.mark.parametrize("factors", list(products()), ids=["kinds", "digits", "polygons"])
-def test_the_order_of_factors_does_not_matter(factors: list[to.TradeOff]) -> None:
-    def product(order: list[to.TradeOff]) -> to.TradeOff:
-        result: to.TradeOff = to.Identity()
+def test_the_order_of_factors_does_not_matter(factors):
+    def product(order):
+        result = to.Identity()
         for f in order:
             result = result @ f
         return result
@@ -165,7 +157,7 @@ def test_the_order_of_factors_does_not_matter(factors: list[to.TradeOff]) -> Non
 
 
 @pytest.mark.slow
-def test_reductions_do_not_depend_on_their_order() -> None:
+def test_reductions_do_not_depend_on_their_order():
     failures = [1e-10, 1e-6, 1e-3]
     alone = [CURVES["few rounds"]().gdp(failure=each) for each in failures]  # some nodes are evaluated again
     curve = CURVES["few rounds"]()
@@ -175,7 +167,7 @@ def test_reductions_do_not_depend_on_their_order() -> None:
         assert (one.mu_minus, one.tight_at) == (other.mu_minus, other.tight_at)
 
 
-def test_conjugate_of_many_slopes_equals_one_at_a_time() -> None:
+def test_conjugate_of_many_slopes_equals_one_at_a_time():
     slopes, points = np.geomspace(1e-6, 10, 9), np.linspace(0, 8, 9)
     low, high = conjugate(lambda x: (np.exp(-x), np.exp(-x)), slopes, points)
     for k, slope in enumerate(slopes):

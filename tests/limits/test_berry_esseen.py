@@ -2,21 +2,18 @@
 
 import math
 from fractions import Fraction
-from types import SimpleNamespace
 
 import mpmath as mp
 import numpy as np
 import pytest
-import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
 from tests import strategies
 from tests.golden.oracle import gaussian_delta
-from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.limits.berry_esseen import NormalPair, normal_distance
+from tradeoff.limits.berry_esseen import NormalPair
 
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
 ALPHA = np.array([0.0, 1e-6, 0.001, 0.01, 0.05, 0.3, 0.7, 0.95, 1.0])
@@ -148,7 +145,7 @@ def test_guarantee_is_below_composition():
 
 @pytest.mark.parametrize("ratio", [0.7, 1.0, 1 + 1e-9, 1.6])
 def test_normal_pair_delta_encloses_brute_force(ratio):
-    pair = NormalPair(Bounds(1.2, 1.2), Bounds(1.0, 1.0), Bounds(1 / ratio, 1 / ratio), 0.0, 0.0)
+    pair = NormalPair(Bounds.of(ratio), Bounds.of(1.2) * ratio, 0.0, 0.0)
     z = np.linspace(-12, 12, 400_001)
     from scipy.special import ndtr
 
@@ -205,12 +202,6 @@ def test_delta_is_dual_of_lower_bound(curve):
     np.testing.assert_allclose(delta.upper[:1200:50], dual, atol=1e-5)
 
 
-def test_delta_of_gaussian_at_large_epsilon():
-    band, exact = to.limits.berry_esseen(to.Gaussian(3.0)), to.Gaussian(3.0)
-    for epsilon in (10.0, 20.0, 40.0, 100.0):
-        assert exact.bounds.delta(epsilon).lower <= band.delta(epsilon).upper <= exact.delta(epsilon) + 1e-13
-
-
 @pytest.mark.parametrize(
     "curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr
 )
@@ -243,13 +234,6 @@ def test_delta_with_mass_at_infinity_encloses_truth(share, mu, epsilon):
     assert epsilon <= band.epsilon(float(truth) * (1 - 1e-9)).upper
 
 
-def test_normal_distance_rounds_constants_up():
-    one = Bounds(1.0, 1.0)
-    summand = SimpleNamespace(third=one, variance=one)
-    assert Fraction(normal_distance([(summand, 1)], one)) >= Fraction("0.4690")
-    assert Fraction(normal_distance([(summand, 1)], one, sharp=False)) >= Fraction("0.56")
-
-
 def test_upper_near_perfect_privacy_rounds_up():
     alpha = np.random.default_rng(1).uniform(0, 0.5, 50)
     upper = to.limits.berry_esseen(to.PureDP(1e-18) ** 3).upper(alpha)
@@ -257,31 +241,6 @@ def test_upper_near_perfect_privacy_rounds_up():
         Fraction(b) >= (1 - Fraction(a)) * (1 - Fraction(1, 10**17))
         for a, b in zip(alpha, upper, strict=True)
     )
-
-
-def test_band_fraction_slightly_outside_is_the_end():
-    band = to.limits.berry_esseen(to.Laplace(0.1) ** 50)
-    assert band.lower(1 + Fraction(1, 10**30)) == band.lower(1.0)
-    assert band.upper(-(Fraction(1, 10**30) ** 20)) >= band.upper(5e-324)
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda s: to.limits.epsilon_delta_clt(s, 2, n=10),
-        lambda s: to.limits.epsilon_delta_clt(s, 0, n=-3),
-        lambda s: to.limits.epsilon_delta_clt(s, 0, n=2.5),
-        lambda s: to.limits.epsilon_delta_clt(-1, 0, n=s),
-        lambda s: to.limits.epsilon_delta_clt([0.1, 0.2], 0, n=s),
-        lambda s: to.limits.epsilon_delta_clt(s, 0, n="a"),
-        lambda s: to.limits.dp_sgd_clt(s, 1.0, -5),
-        lambda s: to.limits.dp_sgd_clt(s, 1.0, math.nan),
-        lambda s: to.limits.dp_sgd_clt(s, 1.0, "a"),
-    ],
-)
-def test_clt_numbers_with_symbols_are_checked(ask):
-    with pytest.raises(DomainError):
-        ask(sympy.Symbol("s", positive=True))
 
 
 @pytest.mark.slow

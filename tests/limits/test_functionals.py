@@ -7,12 +7,11 @@ import math
 import mpmath
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tradeoff.errors import NoClosedForm, PrecisionError
+from tradeoff.errors import NoClosedForm
 from tradeoff.families.laplace import BoundedRange
 from tradeoff.limits.moments import moments, of_law
 
@@ -192,18 +191,6 @@ def test_functionals_rare_huge_losses_contain_truth(p, epsilon):
     assert result.lower <= truth <= result.upper <= 2.1e-8  # by quadrature, absolute
 
 
-def test_functionals_overflowing_losses_raise():
-    with pytest.raises(PrecisionError, match="cannot be bounded"):
-        to.limits.kl(to.LocationShift(scipy.stats.gumbel_r(), 400.0) @ to.Laplace(700.0))
-
-
-@pytest.mark.parametrize("value", [1e-300, 1e-30, 30.0])
-def test_functionals_extremes(value):
-    for curve in (to.Gaussian(value), to.PureDP(value), to.Laplace(value)):
-        bounds = to.limits.kl(curve)
-        assert 0 <= bounds.lower <= bounds.upper < np.inf
-
-
 @pytest.mark.parametrize("e", [800.0, 1e4])
 def test_moments_of_laplace_with_negligible_atom(e):
     """L + eps is 0 or twice an exponential variable, by even odds: moments 1, 4, 24 and 192."""
@@ -214,13 +201,13 @@ def test_moments_of_laplace_with_negligible_atom(e):
     assert result.cumulant4 == pytest.approx(117 - 3 * 3**2, rel=1e-15)
 
 
-def of_losses(mass: np.ndarray, loss: np.ndarray) -> list[float]:
+def of_losses(mass, loss):
     """Sum the four functionals over finitely many losses."""
     kl = -float(mass @ loss)
     return [kl, float(mass @ loss**2), float(mass @ np.abs(loss) ** 3), float(mass @ np.abs(loss + kl) ** 3)]
 
 
-def hold(curve: to.TradeOff, truth: list[float], width: float = 4e-3) -> None:
+def hold(curve, truth, width=4e-3):
     for functional, exact in zip(FUNCTIONALS, truth, strict=True):
         low, high = functional(curve)
         assert low * (1 - 1e-12) <= exact <= high * (1 + 1e-12), functional.__name__
@@ -229,7 +216,7 @@ def hold(curve: to.TradeOff, truth: list[float], width: float = 4e-3) -> None:
 
 @settings(max_examples=6)
 @given(epsilon=st.floats(0.05, 2))
-def test_kl_of_group_encloses_truth(epsilon: float) -> None:
+def test_kl_of_group_encloses_truth(epsilon):
     # 1 - f is steep up to the kink: three steps of it have losses 3, 1, -1 and -3 epsilon.
     kink = 1 / (1 + np.exp(epsilon))
     above = kink * np.exp(-epsilon * np.arange(3.0))[::-1]
@@ -242,7 +229,7 @@ def test_kl_of_group_encloses_truth(epsilon: float) -> None:
 
 @settings(max_examples=12)
 @given(epsilon=st.floats(0.1, 3), p=st.floats(0.01, 0.9))
-def test_functionals_envelope_enclose_truth(epsilon: float, p: float) -> None:
+def test_functionals_envelope_enclose_truth(epsilon, p):
     step = to.subsample(to.PureDP(epsilon), p)
     with mpmath.workdps(50):  # losses are logarithms of quotients next to 1
         high, low = (mpmath.log1p(p * mpmath.expm1(x)) for x in (epsilon, -epsilon))
@@ -267,7 +254,7 @@ WITHOUT_LAW = [
 
 
 @pytest.mark.parametrize("curve", WITHOUT_LAW, ids=repr)
-def test_functionals_without_law_raise(curve: to.TradeOff) -> None:
+def test_functionals_without_law_raise(curve):
     low, high = to.limits.kl(curve)
     assert 0 < low <= high
     for functional in FUNCTIONALS[1:]:
@@ -275,34 +262,19 @@ def test_functionals_without_law_raise(curve: to.TradeOff) -> None:
             functional(curve)
 
 
-def test_kl_of_minimum_is_at_least_operand() -> None:
+def test_kl_of_minimum_is_at_least_operand():
     assert to.limits.kl(WITHOUT_LAW[0]).upper >= to.limits.kl(to.Gaussian(1.0)).lower
     assert to.limits.kl(to.minimum(to.Gaussian(1.0), to.Laplace(1.0))).lower >= 0.49
     assert to.limits.kl(to.Laplace(1.0).group(2)).width < 1e-12  # Laplace is closed under groups
 
 
-def test_functionals_sampled_gaussian_envelope_are_finite() -> None:
-    for functional in FUNCTIONALS:
-        low, high = functional(to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="either-order"))
-        assert 0 < low <= high
-        assert high - low < 0.02 * high
-
-
-def test_kl_adds_without_law() -> None:
+def test_kl_adds_without_law():
     hull, group = WITHOUT_LAW[:2]
     low, high = to.limits.kl(group**4 @ hull)
     assert low == pytest.approx(4 * to.limits.kl(group).lower + to.limits.kl(hull).lower, rel=1e-12)
     assert high == pytest.approx(4 * to.limits.kl(group).upper + to.limits.kl(hull).upper, rel=1e-12)
 
 
-def test_functionals_mass_at_minus_infinity_are_infinite() -> None:
+def test_functionals_mass_at_minus_infinity_are_infinite():
     curve = to.minimum(to.Gaussian(1.0), to.TotalVariation(0.1))
     assert all(functional(curve).lower == np.inf for functional in FUNCTIONALS)
-
-
-def test_limits_losses_too_large_raise() -> None:
-    curve = to.PureDP(1e4)
-    assert to.limits.kappa3bar(curve).upper > 0
-    for theorem in (to.limits.clt, to.limits.edgeworth):
-        with pytest.raises(PrecisionError, match="for floats"):
-            theorem(curve)

@@ -1,4 +1,4 @@
-"""Sums over time: sensitivities by enumeration, last iterates by projection."""
+"""Sums over time: sensitivities by enumeration, last iterates by projection; balls in bins."""
 
 import itertools
 import math
@@ -11,7 +11,10 @@ import pytest
 
 import tradeoff as to
 from tradeoff import mechanisms as m
+from tradeoff.errors import DomainError
+from tradeoff.families.discrete import CorrelatedCurve
 from tradeoff.mechanisms.base import root
+from tradeoff.pld.allocation import hockey_stick
 
 
 @pytest.mark.parametrize("steps", range(1, 70))
@@ -153,3 +156,239 @@ def test_plan_file_keeps_all_parameters_of_a_tree():
     assert to.spec.loads(written).plan == plan
     with pytest.raises(to.errors.PlanError, match=r"completion must be True or False, got 1"):
         to.spec.loads(written.replace("true", "1"))
+
+
+BANDED = np.array([1, 1 / 2, 1 / 4, 1 / 8]) / np.linalg.norm([1, 1 / 2, 1 / 4, 1 / 8])
+
+
+def binned(sigma, strategy, bins, epochs):
+    return m.MatrixMechanism(sigma, strategy=strategy, scheme="balls-in-bins", bins=bins, epochs=epochs)
+
+
+def toeplitz(column, steps):
+    rows = np.zeros((steps, steps))
+    for t in range(steps):
+        rows[t : t + len(column), t] = column[: steps - t]
+    return rows
+
+
+@pytest.mark.parametrize(("sigma", "bins", "epochs"), [(2, 2, 4), (1, 10, 5), (0.7, 3, 1), (1 / 3, 100, 7)])
+def test_identity_is_balls_in_bins(sigma, bins, epochs):
+    same = m.BallsInBins(sigma, bins, epochs)
+    for strategy in ([1], np.eye(bins * epochs)):
+        mechanism = binned(sigma, strategy, bins, epochs)
+        assert mechanism.exact == same.exact
+        assert mechanism.curve() == same.curve()
+        assert mechanism.guarantee(2) == same.guarantee(2)
+
+
+@pytest.mark.parametrize(("sigma", "widest"), [(2, 0.09), (4, 0.4), (8, 0.5)])
+def test_bounds_of_banded_strategy_hold_simulated_deltas(sigma, widest):
+    """10^5 outputs of 100 steps under either data set, and five deviations of their mean.
+
+    Where none counts, P(L > epsilon) is at most 1e-4, but for e^-10.
+    """
+    bins = epochs = 10
+    rows, rng = toeplitz(BANDED, bins * epochs), np.random.default_rng(sigma)
+    means = np.stack([rows[:, i::bins].sum(axis=1) for i in range(bins)]) / sigma
+    mechanism = binned(sigma, BANDED, bins, epochs)
+    noise = rng.standard_normal((10**5, bins * epochs))
+    seen = noise + means[rng.integers(bins, size=len(noise))]
+
+    def ratio(outputs):
+        return np.exp(outputs @ means.T - np.sum(means**2, axis=1) / 2).mean(axis=1)
+
+    without, present = ratio(noise), ratio(seen)
+    for epsilon in (-0.5, 0.0, 0.3, 1.0, 2.0):
+        for curve, each in (
+            (mechanism.curve(), np.maximum(1 - np.exp(epsilon) / present, 0)),
+            (~mechanism.curve(), np.maximum(1 - np.exp(epsilon) * without, 0)),
+        ):
+            error = 5 * each.std() / math.sqrt(len(each)) + 1e-4
+            bounds = curve.bounds.delta(epsilon)
+            assert bounds.lower - error <= each.mean() <= bounds.upper + error
+    assert not mechanism.exact
+    bounds = mechanism.guarantee().bounds.epsilon(1e-5)
+    assert 0 < bounds.width < widest * bounds.upper
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_groups_of_bins_are_above_and_below_the_gram_matrix(seed):
+    rng = np.random.default_rng(seed)
+    bins, epochs, sigma = int(rng.integers(2, 9)), int(rng.integers(1, 4)), float(rng.uniform(0.5, 3))
+    steps = bins * epochs
+    rows = np.tril(rng.uniform(size=(steps, steps)) ** 3)
+    curve = binned(sigma, rows, bins, epochs).curve()
+    exact = [[Fraction(x) for x in row] for row in rows.tolist()]
+    means = [[sum(row[i::bins], Fraction(0)) / Fraction(sigma) for row in exact] for i in range(bins)]
+    for i, j in itertools.product(range(bins), repeat=2):
+        truth = sum((a * b for a, b in zip(means[i], means[j], strict=True)), Fraction(0))
+        above, below = (
+            Fraction(groups.common)
+            + Fraction(groups.group) * (i // groups.size == j // groups.size)
+            + Fraction(groups.single) * (i == j)
+            for groups in (curve.above, curve.below)
+        )
+        assert below <= truth <= above
+
+
+def delta_of_two(gram, epsilon, *, reverse):
+    """Integrate E (Y - K)_+, or E (1 - K Y)_+, for Y the mean of two correlated lognormal ratios."""
+    (a, b), (_, d) = gram
+    rest, strike = mp.sqrt(d - b * b / a), mp.exp(epsilon)
+
+    def call(x):
+        """Return E (Y - K)_+ given the first normal variable: a known ratio and an option on the other."""
+        first = mp.exp(x * mp.sqrt(a) - a / 2)
+        scale = mp.exp(b / mp.sqrt(a) * x - b * b / a / 2)
+        level = 2 * (1 / strike if reverse else strike) - first
+        if level <= 0:
+            return (scale - level) / 2
+        z = mp.log(level / scale) / rest + rest / 2
+        return (scale * mp.ncdf(rest - z) - level * mp.ncdf(-z)) / 2
+
+    value = mp.quad(lambda x: mp.npdf(x) * call(x), mp.linspace(-12, 12, 25))
+    return value + 0 if not reverse else strike * (value - 1 + 1 / strike)
+
+
+@pytest.mark.parametrize(
+    ("rows", "exact"), [([[0.8, 0], [0.6, 1]], True), ([[1, 0], [0.5, 1]], False), ([[2, 0], [2, 1]], False)]
+)
+@pytest.mark.parametrize("epsilon", [-0.3, 0.0, 0.8])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_bounds_of_two_bins_hold_the_integral(rows, exact, epsilon, reverse):
+    mechanism = binned(1.25, rows, 2, 1)
+    with mp.workdps(20):
+        columns = mp.matrix(rows)
+        truth = delta_of_two((columns.T * columns / 1.25**2).tolist(), epsilon, reverse=reverse)
+    curve = ~mechanism.curve() if reverse else mechanism.curve()
+    bounds = curve.bounds.delta(epsilon)
+    assert bounds.lower <= truth <= bounds.upper
+    assert mechanism.exact == exact
+    if exact:
+        assert bounds.width <= 1e-3 * bounds.upper
+
+
+def test_negative_entries_are_bounded_by_contributions_that_cancel_and_add():
+    """Of contributions 1 and -1, opposite ones have the larger Gram matrix; upper bounds hold for both."""
+    mechanism = binned(1.0, [[1, 0], [-0.5, 1]], 2, 1)
+    for reverse in (False, True):
+        bounds = (~mechanism.curve() if reverse else mechanism.curve()).bounds.delta(0.3)
+        with mp.workdps(20):
+            opposite, equal, orthogonal = (
+                delta_of_two([[mp.mpf(5) / 4, b], [b, mp.mpf(1)]], 0.3, reverse=reverse)
+                for b in (mp.mpf(1) / 2, -mp.mpf(1) / 2, mp.mpf(0))
+            )
+        assert equal < orthogonal < opposite <= bounds.upper
+        assert bounds.lower <= orthogonal
+    assert not mechanism.exact
+
+
+def test_contributions_chosen_by_outputs_stay_within_bounds():
+    """A record adds the sign of the last output in 2 bins and 2 epochs: 2 x 10^5 outputs, 5 deviations."""
+    rows, sigma, rng = toeplitz([1.0, 0.6, 0.3], 4), 1.5, np.random.default_rng(5)
+    mechanism, size = binned(sigma, [1.0, 0.6, 0.3], 2, 2), 2 * 10**5
+
+    def outputs(bins):
+        """Return outputs, and the log-ratio of each bin along them."""
+        x, loss = np.zeros((size, 2, 4)), np.zeros((size, 2))
+        last = np.ones(size)
+        for t in range(4):
+            x[:, t % 2, t] = np.where(last >= 0, 1.0, -1.0)
+            means = x @ rows[t] / sigma
+            own = np.where(bins < 0, 0.0, means[np.arange(size), bins])
+            last = rng.standard_normal(size) + own
+            loss += means * last[:, None] - means**2 / 2
+        return np.exp(loss).mean(axis=1)
+
+    without, present = outputs(np.full(size, -1)), outputs(rng.integers(2, size=size))
+    assert abs(without.mean() - 1) < 5 * without.std() / math.sqrt(size)
+    for epsilon in (0.0, 0.5, 1.5):
+        for curve, each in (
+            (mechanism.curve(), np.maximum(1 - np.exp(epsilon) / present, 0)),
+            (~mechanism.curve(), np.maximum(1 - np.exp(epsilon) * without, 0)),
+        ):
+            assert each.mean() <= curve.bounds.delta(epsilon).upper + 5 * each.std() / math.sqrt(size)
+
+
+@pytest.mark.parametrize(("bins", "common", "single"), [(3, 0.4, 0.5), (30, 0.1, 1.3)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_bounds_of_exchangeable_bins_hold_average_of_allocations(bins, common, single, reverse):
+    """Given the shared normal variable z, steps are one allocation: 30 nodes of Gauss-Hermite average it."""
+    z, weight = np.polynomial.hermite_e.hermegauss(30)
+    groups, epsilon = (bins, 1, common, 0.0, single), 0.5
+    curve = CorrelatedCurve(groups, groups, reverse)
+    # An excess over K is shared w times one over K/w, and w e^-z^2/2 is e^-(z - c)^2/2, c^2 = common.
+    shared = math.sqrt(common) * (z if reverse else z + math.sqrt(common)) - common / 2
+    losses = epsilon + shared if reverse else epsilon - shared
+    each = [hockey_stick(math.sqrt(single), bins, x, reverse=reverse) for x in losses.tolist()]
+    truth = float(np.dot(weight, np.mean(each, axis=1)) / np.sum(weight))
+    bounds = curve.bounds.delta(epsilon)
+    assert bounds.lower <= truth <= bounds.upper
+    assert bounds.width <= 2e-3 * truth
+
+
+def test_many_noisy_and_public_bins():
+    assert binned(math.inf, [1, 0.5], 3, 2).curve() == to.Gaussian(0.0)
+    sampled = binned(1.0, [[0, 0], [0, 1]], 2, 1).guarantee().bounds.epsilon(1e-5)  # a step at rate 1/2
+    assert sampled.lower <= to.subsample(to.Gaussian(1), 0.5).epsilon(1e-5) <= sampled.upper
+    tiny = CorrelatedCurve((3, 1, 1e-40, 0.0, 0.0), (3, 1, 1e-40, 0.0, 0.0)).bounds.delta(0.0)
+    assert tiny.lower == 0 < tiny.upper < 1e-11
+    known = binned(1.0, [1, 0.5], 1, 3)  # (1, 1.5, 1.5) of every record
+    assert known.exact
+    assert known.curve().mu == pytest.approx(math.sqrt(5.5))
+    loud = binned(1e-2, [1, 0.5], 2, 1)
+    assert not loud.exact
+    assert loud.curve().mu == pytest.approx(math.sqrt(1.25) * 100)
+    assert binned(30.0, m.blt_strategy([0.9], [0.2], 1000), 100, 10).guarantee().epsilon(1e-6) < 2
+
+
+@pytest.mark.parametrize("strategy", [[1, 0.5], [[1, 0, 0, 0], [0.5, 1, 0, 0], [0, 0, 2, 0], [1, 0, 0, 1]]])
+def test_plan_file_keeps_strategy(strategy):
+    plan = to.Plan({binned(2.0, strategy, 2, 2): 3})
+    again = to.spec.loads(to.spec.dumps(to.spec.PlanFile("training", plan))).plan
+    assert again == plan
+    assert again.guarantee() == plan.guarantee()
+
+
+def norms(rows, separation, participations):
+    """Yield the norm of each sum of columns, signs chosen at will, that a record may add."""
+    n = len(rows)
+    for size in range(1, participations + 1):
+        for steps in itertools.combinations(range(n), size):
+            if all(b - a >= separation for a, b in itertools.pairwise(steps)):
+                for signs in itertools.product((1, -1), repeat=size - 1):
+                    yield np.linalg.norm(rows[:, list(steps)] @ np.array([1, *signs]))
+
+
+@pytest.mark.parametrize("separation", [1, 2, 3])
+@pytest.mark.parametrize("participations", [1, 2, 4])
+def test_sensitivity_is_the_largest_norm(separation, participations):
+    rng = np.random.default_rng(separation)
+    decreasing = np.array([1.0, 0.7, 0.7, 0.2, 0.1])
+    banded = np.tril(np.triu(rng.normal(size=(7, 7)), 1 - separation))
+    buffered, general = m.blt_strategy([0.9, 0.3], [0.2, 0.5], 7), np.tril(rng.normal(size=(7, 7)))
+    for rows, strategy, exact in (
+        (toeplitz(decreasing, 7), decreasing, True),
+        (toeplitz(buffered, 7), buffered, True),
+        (banded, banded, True),
+        (general, general, False),
+    ):
+        result = m.strategy_sensitivity(
+            strategy, steps=7, separation=separation, participations=participations
+        )
+        largest = max(norms(rows, separation, participations))
+        assert largest <= result
+        assert result <= largest * (1 + 1e-12 if exact else 3)
+
+
+def test_sensitivity_of_many_steps_is_that_of_all_participations():
+    assert m.strategy_sensitivity([1, 0.5], steps=100, separation=10) == pytest.approx(math.sqrt(12.5))
+    assert m.strategy_sensitivity([1, 0.5], steps=100, separation=10, participations=3) ** 2 >= 3.75
+    for bad in ({"separation": 0}, {"participations": 0}, {"steps": 5000}):
+        with pytest.raises(DomainError, match=next(iter(bad))):
+            m.strategy_sensitivity([1], **bad)
+    with pytest.raises(DomainError, match="steps must be the number of rows, 2"):
+        m.strategy_sensitivity([[1, 0], [0, 1]], steps=3)
+    with pytest.raises(DomainError, match="decay"):
+        m.blt_strategy([2], [1], 3)

@@ -1,16 +1,13 @@
 """Renyi and F-divergences against 50-digit integrals, sums, fractions, and values of other libraries."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
-from itertools import pairwise
 
 import mpmath
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import gumbel_r
 
@@ -20,10 +17,8 @@ from tradeoff.errors import DomainError, SymbolError
 from tradeoff.operators.divergence import _integrate
 from tradeoff.operators.tabulate import Nodes
 
-ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e6, math.inf)
 
-
-def binomial(mu: float, p: float, n: int) -> mpmath.mpf:
+def binomial(mu, p, n):
     """D_n(Q' || P), Q' = (1-p) P + p Q, by the closed sum (Mironov, Talwar, Zhang 2019, Section 3.3)."""
     mu, p = mpmath.mpf(mu), mpmath.mpf(p)
     terms = [
@@ -33,11 +28,11 @@ def binomial(mu: float, p: float, n: int) -> mpmath.mpf:
     return mpmath.log(mpmath.fsum(terms)) / (n - 1)
 
 
-def integral(mu: float, p: float, a: float, *, present: bool) -> mpmath.mpf:
+def integral(mu, p, a, *, present):
     """D_a(Q' || P) where the record is present in the numerator, else D_a(P || Q')."""
     mu, p, a = (mpmath.mpf(x) for x in (mu, p, a))
 
-    def ratio(x: mpmath.mpf) -> mpmath.mpf:
+    def ratio(x):
         return 1 - p + p * mpmath.exp(mu * x - mu**2 / 2)
 
     turn = (mu**2 / 2 - mpmath.log(p)) / mu
@@ -180,30 +175,11 @@ def test_renyi_of_operators_follows_operands(order):
         assert mixed.renyi(order) == pytest.approx(truth, rel=1e-9)
 
 
-EXTREME = {
-    "rare": to.subsample(to.Gaussian(1.0), 1e-300),
-    "often": ~to.subsample(to.Gaussian(1.0), 1 - 2**-53),
-    "loud": ~to.subsample(to.Gaussian(1e3), 0.01),
-    "open": to.subsample(to.Gaussian(1e4), 0.01),
-    "certain": to.subsample(to.Gaussian(math.inf), 0.01),
-    "quiet": ~to.subsample(to.Gaussian(1e-200), 0.5),
-    "leaking": to.approximate_dp(1.0, 0.1),
-    "discrete": to.mechanisms.DiscreteGaussian(sigma=3).curve(),
-}
-
-
-@pytest.mark.parametrize("name", EXTREME)
-def test_renyi_at_extremes_has_ordered_bounds(name):
-    values = [EXTREME[name].bounds.renyi(order) for order in ORDERS]
-    assert all(0 <= b.lower <= b.upper for b in values)
-    assert all(a.lower <= b.upper for a, b in pairwise(values))
-
-
 @pytest.mark.parametrize("order", [0.3, 0.5, 1.0, 2.0, 3.5])
-def test_renyi_of_minimum_holds_integral_of_profile(order: float) -> None:
+def test_renyi_of_minimum_holds_integral_of_profile(order):
     """E r^a - 1 is a (a - 1) int_0^inf (e^((a-1) x) + e^(-a x)) delta(x) dx by symmetry; so is KL, a = 1."""
 
-    def profile(x: mpmath.mpf) -> mpmath.mpf:
+    def profile(x):
         gaussian = mpmath.ncdf(mpmath.mpf(1) / 2 - x) - mpmath.exp(x) * mpmath.ncdf(-mpmath.mpf(1) / 2 - x)
         return max(gaussian, -mpmath.expm1((x - 1) / 2), mpmath.mpf(0))
 
@@ -222,7 +198,7 @@ def test_renyi_of_minimum_holds_integral_of_profile(order: float) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("c", [-1.0, 0.0, 1.5])
-def test_integral_of_profile_between_loose_bounds_holds_truth(c: float, seed: int) -> None:
+def test_integral_of_profile_between_loose_bounds_holds_truth(c, seed):
     """int_0^3 e^(c x) delta(x) dx of G_1, delta known to 1e-9, 1e-3 or 0.3 of itself at each node."""
     rng, grid = np.random.default_rng(seed), np.linspace(0.0, 3.0, 25)
     delta = to.Gaussian(1.0).bounds.delta(grid)
@@ -240,20 +216,12 @@ def test_integral_of_profile_between_loose_bounds_holds_truth(c: float, seed: in
 
 
 @pytest.mark.slow
-def test_kl_of_composed_envelope_is_narrow() -> None:
+def test_kl_of_composed_envelope_is_narrow():
     """delta_f = delta_{f^-1} at 0, and the larger one elsewhere: KL is at least that of either order."""
     f = to.subsample(to.Gaussian(1.0), 0.01) ** 1000
     result = f.symmetrise(assume="either-order").bounds.renyi(1)
     assert max(f.bounds.renyi(1).lower, (~f).bounds.renyi(1).lower) <= result.upper
     assert result.width < 5e-3 * result.upper
-
-
-@pytest.mark.parametrize("order", [0, -1, math.nan, "2", None, True, [2.0, 3.0], 1j])
-def test_renyi_refuses_invalid_orders(order):
-    symbolic = to.Gaussian(sympy.Symbol("mu", positive=True))
-    for f in (to.Gaussian(1), to.subsample(to.Gaussian(1), 0.1), symbolic):
-        with pytest.raises(DomainError, match="order"):
-            f.renyi(order)
 
 
 def test_renyi_of_symbols_is_formula():
@@ -318,14 +286,8 @@ def test_renyi_does_not_depend_on_earlier_questions():
     assert f.renyi(3.5) == first
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_renyi_of_disjoint_laws_is_infinite(order: float) -> None:
-    for ends in ([0.0, 1.0], [Fraction(0), Fraction(1)]):
-        assert to.PiecewiseLinear(ends, [0 * ends[0]] * 2).bounds.renyi(order).lower == math.inf
-
-
 @pytest.mark.slow
-def test_renyi_of_small_order_between_distant_laws() -> None:
+def test_renyi_of_small_order_between_distant_laws():
     order, shift = mpmath.mpf(1e-6), 300
     # E (p/q)^(a-1) of Gumbel laws is e^((1-a) s)/(a + (1-a) e^s).
     whole = 4 * ((1 - order) * shift - mpmath.log(order + (1 - order) * mpmath.exp(shift))) / (order - 1)
@@ -333,7 +295,7 @@ def test_renyi_of_small_order_between_distant_laws() -> None:
     assert result.lower <= whole <= result.upper
 
 
-def of_gumbels(order: mpmath.mpf, *, reverse: bool) -> mpmath.mpf:
+def of_gumbels(order, *, reverse):
     """Return E (p/q)^(a-1) of two standard Gumbel laws that are 1 apart: exponentials of e^-x."""
     s = -1 if reverse else 1
     rate = order + (1 - order) * mpmath.exp(s)
@@ -365,53 +327,7 @@ def test_renyi_counts_losses_with_overflowing_exponentials(other, loss, variance
     assert any(result.lower <= truth <= result.upper for truth in each)
 
 
-def test_kl_counts_sampled_loss_with_overflowing_exponential():
-    result = to.limits.kl(to.subsample(to.PureDP(720), 0.5))
-    assert result.lower <= math.log(2) <= result.upper  # was 0.193
-
-
-@given(factors)
-def test_renyi_of_order_one_matches_limits_kl(f):
-    mine, theirs = f.bounds.renyi(1), to.limits.kl(f)
-    assert mine.lower <= theirs.upper
-    assert theirs.lower <= mine.upper
-
-
-@given(log_uniform(1e-12, 600.0))
-def test_kl_is_never_below_truth(e: float) -> None:
-    with mpmath.workdps(60):
-        x = mpmath.mpf(e)
-        truths = {
-            to.Laplace: x - 1 + mpmath.exp(-x),
-            to.PureDP: x * mpmath.tanh(x / 2),
-            to.Gaussian: x**2 / 2,
-        }
-        for family, truth in truths.items():
-            assert truth <= family(e).kl() <= truth * (1 + mpmath.mpf("1e-12"))
-        assert (to.Laplace(e) @ to.PureDP(e)).kl() >= truths[to.Laplace] + truths[to.PureDP]
-
-
-@pytest.mark.slow
-@settings(max_examples=10)
-@given(factors)
-def test_divergence_of_function_lies_between_hellinger_bounds(f):
-    """Vincze and Le Cam's divergence, int (p - q)^2/(p + q), lies between the squared distances."""
-    result = f.bounds.divergence(lambda t: (t - 1) ** 2 / (t + 1) if t < 1e9 else t - 3)
-    hellinger = f.bounds.divergence("hellinger")
-    assert result.lower <= 4 * hellinger.upper * (1 + 1e-9) + 1e-12
-    assert result.upper >= 2 * hellinger.lower * (1 - 1e-9) - 1e-12
-
-
 @pytest.mark.parametrize("order", [1, 2, math.inf])
-def test_renyi_without_mass_in_floats_is_unbounded(order: float) -> None:
+def test_renyi_without_mass_in_floats_is_unbounded(order):
     result = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(order)
     assert result.upper == math.inf
-
-
-@pytest.mark.parametrize("order", [0.5, 1.0, 2.0])
-def test_renyi_of_mixture_with_small_losses_is_stable(order):
-    tiny, small = (
-        to.mixture({to.Gaussian(mu): 0.5, to.Gaussian(1): 0.5}).bounds.renyi(order) for mu in (1e-300, 1e-280)
-    )
-    assert tiny.upper == pytest.approx(small.upper, rel=1e-9)
-    assert tiny.lower == pytest.approx(small.lower, rel=1e-9)

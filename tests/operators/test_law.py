@@ -1,7 +1,5 @@
 """Distribution functions, quantiles, cumulants, atoms and samples of L, against closed forms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -17,7 +15,7 @@ from tradeoff.pld.law import masses
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
-def normal_quantile(level: float) -> float:
+def normal_quantile(level):
     return float(quantile(ball(level)))
 
 
@@ -100,10 +98,10 @@ def test_quantile_of_product_matches_density(rest):
     """P(L > t) of G_1 and Lap_1, integrated in 30 digits over the Laplace part."""
     law = (to.Gaussian(1) @ to.Laplace(1)).law
 
-    def above(t: float) -> mpf:
+    def above(t):
         # Under P the loss of Laplace noise shifted by 1 is -1 with probability 1/2, 1 with e^-1/2, and
         # 2 x - 1 at an x in (0, 1) of density e^-x/2; that of the Gaussian is added to it.
-        def tail(loss: mpf) -> mpf:
+        def tail(loss):
             return mp.ncdf(-(mpf(t) - loss + mpf(1) / 2))
 
         inner = mp.quad(lambda x: tail(2 * x - 1) * mp.exp(-x) / 2, [0, 1])
@@ -126,7 +124,7 @@ def test_quantile_out_of_range_is_refused():
         (to.Gaussian(30) @ to.Laplace(1)).law.quantile(1e-100)
 
 
-def shifted(t: float) -> mpf:
+def shifted(t):
     """P(L <= t) of G_9 and a response of loss .1, a mixture of two normal laws."""
     q = 1 / (1 + mp.exp(mpf("0.1")))
     below, above = (mp.ncdf((mpf(t) + sign * mpf("0.1") + mpf(81) / 2) / 9) for sign in (1, -1))
@@ -195,12 +193,12 @@ def test_cdf_below_narrow_law_is_negligible(curve, t):
     assert high < 1e-280
 
 
-def laplace_beyond(t: float) -> mpf:
+def laplace_beyond(t):
     """Return P(L > t) of Lap_{1/2}^2 in 40 digits: each loss is -1/2, 1/2, or 2 x - 1/2 of density e^-x/2."""
     with mp.workdps(40):
         e = mpf(1) / 2
 
-        def tail(loss: mpf) -> mpf:
+        def tail(loss):
             """Return P(L > loss) of one factor."""
             if loss < -e:
                 return mpf(1)
@@ -245,7 +243,7 @@ def test_cdf_of_product_of_atoms_is_sum(k):
     with mp.workdps(40):
         p = [1 / (1 + mp.exp(mpf(-e))) for e in (0.5, 0.25)]  # mass of the loss -e under P
 
-        def mass(j: int, up: int) -> mpf:
+        def mass(j, up):
             return mp.binomial(k, j) * (1 - p[0]) ** j * p[0] ** (k - j) * (1 - p[1] if up else p[1])
 
         atoms = sorted(
@@ -258,41 +256,6 @@ def test_cdf_of_product_of_atoms_is_sum(k):
                 assert low - mpf("1e-35") <= truth <= high + mpf("1e-35")
                 assert high - low <= 1e-11
             assert law.quantile(float(below + atoms[n][1] / 2)) == pytest.approx(loss, abs=1e-12)
-
-
-@pytest.mark.parametrize("under", ["P", "Q"])
-@pytest.mark.parametrize(
-    "curve",
-    [
-        to.Gaussian(1.0),
-        to.approximate_dp(1.0, 0.1),
-        to.Laplace(0.5) ** 3,
-        to.TotalVariation(1.0),
-        to.PureDP(0.5).group(3),
-        to.Identity(),
-    ],
-    ids=repr,
-)
-def test_cdf_has_ordered_bounds_everywhere(curve: to.TradeOff, under: str) -> None:
-    law = curve.law
-    low, high = law.cdf([-np.inf, -1000.0, -0.3, 0.0, 0.3, 1000.0, np.inf], under=under)
-    assert np.all(low <= high)
-    assert low[-1] == high[-1] == 1
-    assert low[0] <= (curve.mass_at_minus_infinity if under == "P" else 0.0) <= high[0]
-    assert law.cdf(np.zeros((2, 3)), under=under).lower.shape == (2, 3)
-    assert law.cdf([], under=under).upper.shape == (0,)
-    with pytest.raises(DomainError, match="NaN"):
-        law.cdf([0.0, np.nan], under=under)
-
-
-@pytest.mark.slow
-def test_cdf_between_two_curves_holds_truth() -> None:
-    # 1 - f is steep up to the kink: three steps of it have losses 1.5, 0.5, -0.5 and -1.5.
-    law, kink = to.PureDP(0.5).group(3).law, 1 / (1 + np.exp(0.5))
-    low, high = law.cdf([-1.0, 0.0, 1.0])
-    truth = 1 - kink * np.exp([0.0, -0.5, -1.0])
-    assert np.all((low <= truth) & (truth <= high))
-    assert np.all(high - low < 0.02)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.7])
@@ -328,7 +291,7 @@ def test_cdf_at_least_loss_holds_truth(mu, steps):
 UNITS = [-(10**9), -5000, -300, -64, -20, *range(-9, 1)]
 
 
-def below(t: mp.mpf, under: str) -> mp.mpf:
+def below(t, under):
     """Mass of L = 1/8 - log cosh(u/2) <= t, u = x - 1/2, of P = (N(0) + N(1))/2 against Q = N(1/2)."""
     reach = 2 * mp.acosh(mp.exp(max(mp.mpf(1) / 8 - t, 0)))
     ends = [reach] * 2 if under == "Q" else [reach + mp.mpf(1) / 2, reach - mp.mpf(1) / 2]
@@ -343,19 +306,10 @@ def _digits():
 
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("under", ["P", "Q"])
-def test_cdf_next_to_maximum_of_loss_holds_truth(units: int, under: str) -> None:
+def test_cdf_next_to_maximum_of_loss_holds_truth(units, under):
     t = 0.125 + units * np.spacing(0.0625)
     result = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).law.cdf(t, under=under)
     assert result.lower <= below(mp.mpf(t), under) <= result.upper
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", [1e-3, 1e-6, 0.1])
-def test_quantile_of_narrow_law_matches_closed_form(level):
-    """L = log(1 - p + p e^(mu z - mu^2/2)) of a sampled Gaussian, which ends at log(1 - p)."""
-    result = to.subsample(to.Gaussian(1), 0.01).law.quantile(level)
-    z = normal_quantile(level) if level < 0.5 else 0.0
-    assert result == pytest.approx(math.log1p(0.01 * math.expm1(z - 0.5)), rel=1e-6)
 
 
 @pytest.mark.parametrize("steps", [0, 1, 64, 10**4])
@@ -370,7 +324,7 @@ def test_cdf_at_minimum_of_loss_holds_truth(steps):
 
 
 @pytest.mark.parametrize("units", UNITS)
-def test_cells_match_losses_moved_by_edge_error(units: int) -> None:
+def test_cells_match_losses_moved_by_edge_error(units):
     law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_distribution()
     t = 0.125 + units * np.spacing(0.0625)
     edges = np.array([-60.0, t, 60.0])
@@ -383,7 +337,7 @@ def test_cells_match_losses_moved_by_edge_error(units: int) -> None:
         assert (1 - most) * (1 - slack) <= result[1] <= (1 - least) * (1 + slack)
 
 
-def test_edge_error_of_transformed_laws_is_kept() -> None:
+def test_edge_error_of_transformed_laws_is_kept():
     law = to.GaussianMixtures({0: 0.5, 1: 0.5}, {0.5: 1}).loss_distribution()
     turn = np.array([0.125])
     assert law.edge_error(turn) > 1e-13

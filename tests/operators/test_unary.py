@@ -1,7 +1,5 @@
 """Groups: limits, exact vertices, compositions."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +11,7 @@ from tests.strategies import vertices
 
 
 @given(vertices(most=3), st.integers(1, 4), st.floats(0.0, 1.0))
-def test_group_of_float_polygon_holds_exact_one(
-    points: tuple[list[Fraction], list[Fraction]], k: int, alpha: float
-) -> None:
+def test_group_of_float_polygon_holds_exact_one(points, k, alpha):
     exact = to.maximum(f := to.PiecewiseLinear(*points), f.inverse())
     near = exact.floats()  # of other vertices than the exact one, where floats do not hold them
     result = near.group(k).bounds(alpha)

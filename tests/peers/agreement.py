@@ -1,33 +1,28 @@
 """What it means here that a number of a neighbour's test agrees, and how its tables are read."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Mapping
 
 from scipy.stats import binom
 
 import tradeoff as to
 from tradeoff import mechanisms as m
 
-Masses = Mapping[int, float]
 
-
-def holds(bounds: to.Bounds, expected: float, off: float) -> bool:
+def holds(bounds, expected, off):
     """Whether a number overlaps bounds, given its own tolerance."""
     return bounds.lower - off <= expected <= bounds.upper + off
 
 
-def near(curve: to.TradeOff, epsilon: float, expected: float, off: float) -> None:
+def near(curve, epsilon, expected, off):
     assert holds(curve.bounds.delta(epsilon), expected, off)
 
 
-def close(mass: float) -> float:
+def close(mass):
     """Tolerance of numpy.isclose, with which dp_accounting compares tables of masses."""
     return 1e-8 + 1e-5 * abs(mass)
 
 
-def holds_cells(curve: to.TradeOff, masses: Masses, off: Callable[[float], float], step: float = 1.0) -> None:
+def holds_cells(curve, masses, off, step=1.0):
     """Check Q((k - 1) step < L <= k step) for consecutive k."""
     whole = sorted(masses)
     edges = [(k - 1) * step for k in whole] + [whole[-1] * step]
@@ -38,7 +33,7 @@ def holds_cells(curve: to.TradeOff, masses: Masses, off: Callable[[float], float
         assert holds(to.Bounds(low, high), masses[k], off(masses[k]))
 
 
-def dots(masses: Masses, infinite: float, step: float = 1.0) -> dict[float, float]:
+def dots(masses, infinite, step=1.0):
     """Return delta at the grid points of connect-the-dots masses."""
     return {
         k * step: infinite + sum(p * -math.expm1(step * (k - j)) for j, p in masses.items() if j > k)
@@ -46,17 +41,17 @@ def dots(masses: Masses, infinite: float, step: float = 1.0) -> dict[float, floa
     }
 
 
-def one_order(curve: to.TradeOff, adjacency: str) -> to.TradeOff:
+def one_order(curve, adjacency):
     """Return the order in which the peer's upper law is Q: removing has the record there."""
     return curve if adjacency == "remove" else ~curve
 
 
-def replaced(sigma: float, sensitivity: float, rate: float) -> to.TradeOff:
+def replaced(sigma, sensitivity, rate):
     """Return the curve of a normal sum over a Poisson sample, of which a record is replaced."""
     return m.SubsampledGaussian(sigma / sensitivity, rate, adjacency="replace-one").curve()
 
 
-def cut_batches(records: int, rate: float, most: int, sigma: float) -> tuple[float, to.TradeOff]:
+def cut_batches(records, rate, most, sigma):
     """Return how probable it is that others fill a batch, and the peer's curve then: a record gives way."""
     full = binom.sf(most - 1, records - 1, rate)
     inside = binom.sf(most, records, rate) * most / full / records

@@ -13,14 +13,14 @@ from tests.peers.agreement import holds
 from tradeoff import mechanisms as m
 
 
-def pure(epsilon: float) -> float:
+def pure(epsilon):
     """Return the total variation of f_{epsilon,0}."""
     return math.tanh(epsilon / 2)
 
 
 CUT = m.TruncatedSubsampledGaussian(1.0, 0.01, 16, 1000)
 
-OBJECTS: dict[str, tuple[to.TradeOff | m.Mechanism, float | None]] = {
+OBJECTS = {
     # dp_accounting: objects without an event.
     "from_two_probability_mass_functions": (to.from_masses([0.75, 0.25], [0.25, 0.75]), 0.5),
     "from_discrete_gaussian_mechanism, cut": (to.from_masses([0.3, 0.4, 0.3, 0], [0, 0.3, 0.4, 0.3]), 0.4),
@@ -58,3 +58,22 @@ def test_object_of_a_peer_agrees(name):
     bounds = curve.bounds.delta(0.0)
     assert 0 < bounds.lower <= bounds.upper < 1
     assert expected is None or holds(bounds, expected, 1e-9)
+
+
+PLAN = to.Plan({m.SubsampledGaussian(0.8, 0.001): 10**6}).guarantee()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reported", "truth"),
+    [
+        (PLAN.bounds(1e-3), 0.9131647872818863, 0.875275581791748),
+        (PLAN.bounds(1e-6), 0.9999291484852216, 0.9975081738592517),
+        # epsilon, with its sign turned: too small is unsafe.
+        (-PLAN.bounds.epsilon(1e-12), -15.001602969682155, -15.308580873465388),
+    ],
+)
+def test_steps_are_unsafe_in_the_peer(bounds, reported, truth):
+    # The truth is that of a contour in 40 digits.
+    assert holds(bounds, truth, 1e-14)
+    assert bounds.width < 1e-9
+    assert bounds.upper < reported - 1e-3

@@ -1,29 +1,36 @@
 """Kernels that count their roundings by hand, against balls and fractions: the truth inside, little else."""
 
-from __future__ import annotations
-
 import math
 import random
-from collections.abc import Callable
+from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import mpmath
+import mpmath as mp
 import numpy as np
 import pytest
 from flint import arb, ctx
 
+import tradeoff as to
 from tests.truth.balls import ball, cumulative, quantile
 from tradeoff import balls
 from tradeoff.errors import SizeError
 from tradeoff.intervals import functions
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.pld import law, moments, special, units
+from tradeoff.pld.discrete import (
+    AtomicLaw,
+    discrete_gaussian_law,
+    law_of_greatest_profile,
+    product_on_lattice,
+)
 
 UNIT = 2.0**-53
 DRAW = np.random.default_rng(1)
 
 
-def within(low: object, high: object, truths: list[arb], units: float = 1e12) -> None:
+def within(low, high, truths, units=1e12):
     """Assert that the truths lie between both sides, which are this many units apart at most."""
     for least, most, truth in zip(np.ravel(low).tolist(), np.ravel(high).tolist(), truths, strict=True):
         assert not truth < arb(least), (least, most, truth)
@@ -33,7 +40,7 @@ def within(low: object, high: object, truths: list[arb], units: float = 1e12) ->
 
 class TestRounding:
     @pytest.mark.parametrize("x", [0.0, 1.0, -1.0, 3.7, -5e-324, 1e300])
-    def test_around_rounds_outward(self, x: float) -> None:
+    def test_around_rounds_outward(self, x):
         (low, high), size = units.around(x, 8), abs(Fraction(x))
         assert Fraction(float(low)) < Fraction(x) - 8 * size / 2**53
         assert Fraction(float(high)) > Fraction(x) + 8 * size / 2**53
@@ -42,7 +49,7 @@ class TestRounding:
 
 
 class TestDifferences:
-    def test_log_ratio_contains_truth(self) -> None:
+    def test_log_ratio_contains_truth(self):
         for size in (1e-15, 1e-8, 0.1, 0.7, 5.0, 1e3):
             p = 0.3 + DRAW.random((2, 40)) * np.array([[1.0], [1e-3]])
             q = p[0] * (1 + size * (1 + DRAW.random(40))), np.zeros(40)
@@ -51,7 +58,7 @@ class TestDifferences:
             truths = [(arb(b) / arb(a)).log() for a, b in zip(p[0].tolist(), q[0].tolist(), strict=True)]
             within(result - error, result + error, truths)
 
-    def test_log_ratio_of_close_fractions_contains_truth(self) -> None:
+    def test_log_ratio_of_close_fractions_contains_truth(self):
         ends = np.array([0.7, 0.6, 0.9]), np.array([1e-17, 3e-20, 0.25])
         result = units.log_ratio(ends, (ends[0], 3 * ends[1]))
         p, q = ([ball(Fraction(a) - n * Fraction(b)) for a, b in zip(*ends, strict=True)] for n in (1, 3))
@@ -61,7 +68,7 @@ class TestDifferences:
             exact = Fraction(a) - Fraction(b)
             assert sum(map(Fraction, map(float, units.two_difference(a, b)))) == exact
 
-    def test_position_slack_values(self) -> None:
+    def test_position_slack_values(self):
         assert units.position_slack(np.array([0.0, 0.5]), np.array([0.1, 0.0])).tolist() == [0.4]
         slack = units.position_slack(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.0, 9.0]))
         assert slack.tolist() == pytest.approx([0.6, 0.0, 1.0])
@@ -71,7 +78,7 @@ class TestDifferences:
     ("q", "n"),
     [(1e-20, 10**30), (0.3942981765619552, 2**60 + 99), (0.5, 3), (1e-300, 1), (0.999, 10**400), (0.0, 5)],
 )
-def test_log_finite_mass_is_accurate(q: float, n: int) -> None:
+def test_log_finite_mass_is_accurate(q, n):
     truth = 2 * arb(n) * (-arb(q)).log1p()
     result = law.log_finite_mass([q, 0.0, q], [n, 7, n])
     assert result == -math.inf if truth < -1e308 else abs(arb(result) - truth) <= 5 * UNIT * abs(truth)
@@ -82,17 +89,17 @@ class TestRemainders:
         [DRAW.uniform(-3, 3, 60), DRAW.normal(size=20) * 1e-9, [0.0, 0.5, -0.5, 5e-200, -40.0]]
     )
 
-    def test_raised_contains_truth(self) -> None:
+    def test_raised_contains_truth(self):
         result = moments.raised(Bounds(0.0, 0.0), Bounds(self.X, self.X))
         with ctx.workprec(3000):
             within(*result, [x.expm1() - x for x in map(arb, self.X.tolist())], 400)
 
-    def test_raised_of_interval_around_0(self) -> None:
+    def test_raised_of_interval_around_0(self):
         result = moments.raised(Bounds(-1.0, -0.5), Bounds(-0.3, 0.2))
         assert result.lower == 0
         assert result.upper >= math.exp(-0.5) * (math.expm1(-0.3) + 0.3) * (1 - 1e-15)
 
-    def test_raised_and_summed_of_large_arguments(self) -> None:
+    def test_raised_and_summed_of_large_arguments(self):
         within(*moments.raised(Bounds(-800.0, -800.0), Bounds(900.0, 900.0)), [arb(100).exp()], 1e4)
         assert functions.total(Bounds(np.array([1e308, 1e308]), np.array([1e308, 1e308]))).upper == math.inf
         within(*functions.total(Bounds(np.full(10, 0.1), np.full(10, 0.1))), [10 * arb(0.1)], 4)
@@ -102,7 +109,7 @@ class TestRemainders:
 
 class TestNormal:
     @pytest.mark.parametrize("mu", [0.0, 1e-3, 1.0, 8.0, 37.0])
-    def test_shifted_tail_contains_truth(self, mu: float) -> None:
+    def test_shifted_tail_contains_truth(self, mu):
         alpha = np.concatenate([10.0 ** DRAW.uniform(-300, 0, 30), DRAW.random(30), [0.5, 1 - UNIT]])
         truths = [cumulative(-quantile(a) - arb(mu)) for a in map(arb, alpha.tolist())]
         within(*special.shifted_tail(alpha, mu), truths)
@@ -111,14 +118,14 @@ class TestNormal:
         assert high[1] <= 5e-324
 
     @pytest.mark.parametrize("off", [0.0, 1e-12, 1e-3])
-    def test_tail_above_contains_truth(self, off: float) -> None:
+    def test_tail_above_contains_truth(self, off):
         x = np.concatenate([DRAW.uniform(-45, 45, 80), [0.0, 22.709593196403418, 37.0, 38.5]])
         result = special.tail_above(Bounds(x - off, x + off))
         for ends in (x - off, x + off):
             truths = [cumulative(-arb(at)) for at in ends.tolist()]
             within(*result, truths, 3e4 + off * 1e18)
 
-    def test_mills_contains_truth(self) -> None:
+    def test_mills_contains_truth(self):
         x = np.concatenate(
             [DRAW.uniform(-37, 5, 80), 10.0 ** DRAW.uniform(0, 6, 20), [0.0, -0.3, 92767.00145686779]]
         )
@@ -127,7 +134,7 @@ class TestNormal:
         assert special.mills(Bounds(-50.0, -40.0)).upper == math.inf
 
     @pytest.mark.parametrize("mu", [1e-3, 0.3, 1.0, 5.0])
-    def test_hockey_stick_contains_truth(self, mu: float) -> None:
+    def test_hockey_stick_contains_truth(self, mu):
         epsilon = np.concatenate([DRAW.uniform(0, 8 * mu + mu * mu, 40), [0.0, 1e-12]])
         m = arb(mu)
         truths = [
@@ -140,7 +147,7 @@ class TestNormal:
 
 
 @pytest.mark.parametrize("y", [math.log(2), 0.7, 3.0, 40.0, 999.0, 1001.0, 1e6, 1e20, 1e40])
-def test_normal_isf_of_deep_tails_contains_truth(y: float) -> None:
+def test_normal_isf_of_deep_tails_contains_truth(y):
     low, high = balls.to_bounds(balls.normal_isf(balls.exp(-balls.to_ball(y))))
     with mpmath.workdps(80):
         tails = [mpmath.log(mpmath.erfc(mpmath.mpf(z) / mpmath.sqrt(2)) / 2) for z in (high, low)]
@@ -148,12 +155,12 @@ def test_normal_isf_of_deep_tails_contains_truth(y: float) -> None:
     assert high == math.nextafter(low, math.inf)
 
 
-def positive(scale: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+def positive(scale):
     return lambda x, rise, fall: (np.exp(-x / scale), rise * fall)
 
 
 @pytest.mark.parametrize("ends", [[0.0, 0.01], [0.0, 0.5], [0.0, 3.0], [-1.0, 7.0, 7.5]])
-def test_integrate_contains_truth(ends: list[float]) -> None:
+def test_integrate_contains_truth(ends):
     start, stop = np.array(ends[:-1]), np.array(ends[1:])
     first, second = special.integrate(positive(1.0), start, stop, np.ones(len(start)))
     assert first == pytest.approx(np.exp(-start) - np.exp(-stop), rel=4e-15)
@@ -163,7 +170,7 @@ def test_integrate_contains_truth(ends: list[float]) -> None:
 
 
 @pytest.mark.parametrize("nodes", range(1, 33))
-def test_gauss_legendre_errors(nodes: int) -> None:
+def test_gauss_legendre_errors(nodes):
     for k, (x, w) in enumerate(zip(*special.gauss_legendre(nodes), strict=True), 1):
         root, weight = arb.legendre_p_root(nodes, nodes - k, weight=True)
         assert abs(arb(x) - root) <= UNIT
@@ -171,7 +178,7 @@ def test_gauss_legendre_errors(nodes: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(1, 0.3), (7, 0.0), (40, 2.0), (10**6, 1.0), (1000, 30.0)])
-def test_log_pmf_contains_truth(n: int, epsilon: float) -> None:
+def test_log_pmf_contains_truth(n, epsilon):
     k = np.unique(np.linspace(0, min(n, 2000), 23).astype(int))
     logs, error = special.log_pmf(k, n, epsilon)
     within(logs - error, logs + error, [log_binomial(x, n, epsilon) for x in k.tolist()], 1e16)
@@ -182,20 +189,20 @@ def test_log_pmf_contains_truth(n: int, epsilon: float) -> None:
     ("n", "epsilon"),
     [(2, 459.0), (2, 461.0), (3, 700.0), (50, 709.5), (2, 745.0), (4, 5000.0), (10**6, 800.0)],
 )
-def test_log_pmf_of_rare_outcomes_contains_truth(n: int, epsilon: float) -> None:
+def test_log_pmf_of_rare_outcomes_contains_truth(n, epsilon):
     k = np.unique(np.linspace(0, min(n, 2000), 23).astype(int))
     logs, error = special.log_pmf(k, n, epsilon)
     for x, log, off in zip(k.tolist(), logs.tolist(), error.tolist(), strict=True):
         assert abs(log_binomial(x, n, epsilon) - log) <= off
 
 
-def log_binomial(k: int, n: int, epsilon: float) -> arb:
+def log_binomial(k, n, epsilon):
     p = 1 / (1 + arb(epsilon).exp())
     ways = arb(n + 1).lgamma() - arb(k + 1).lgamma() - arb(n - k + 1).lgamma()
     return ways + k * p.log() + (n - k) * (-p).log1p()
 
 
-def test_few_bits_multiples_are_exact() -> None:
+def test_few_bits_multiples_are_exact():
     draw = random.Random(3)
     steps = [5e-324, 3e-310, 1e-300, 1.0, 0.1, math.pi, 1e290] + [
         10 ** draw.uniform(-300, 290) for _ in range(99)
@@ -206,3 +213,112 @@ def test_few_bits_multiples_are_exact() -> None:
         assert Fraction(short) >= Fraction(step) * (1 - Fraction(1, 2**23))
         for k in (1, 3, 2**29 - 1, draw.randrange(2**29)):
             assert Fraction(short * k) == Fraction(short) * k
+
+
+def noise(sigma, shifts):
+    """Return the mass under P of each sum of s x, x discrete normal, over the shifts s."""
+    result = {0: mp.mpf(1)}
+    reach = int(14 * sigma)
+    each = {x: mp.exp(-(mp.mpf(x) ** 2) / (2 * mp.mpf(sigma) ** 2)) for x in range(-reach, reach + 1)}
+    total = mp.fsum(each.values())
+    for shift in shifts:
+        new = Counter()
+        for k, w in result.items():
+            for x, v in each.items():
+                new[k + shift * x] += w * v / total
+        result = dict(new)
+    return result
+
+
+def profile(masses, sigma, square, eps):
+    """Return delta(eps) of the law of L = (2 k - square)/(2 sigma^2)."""
+    scale = 2 * mp.mpf(sigma) ** 2
+    losses = ((w, (2 * k - square) / scale) for k, w in masses.items())
+    return mp.fsum(w * (mp.exp(loss) - mp.exp(eps)) for w, loss in losses if loss > eps)
+
+
+@pytest.mark.parametrize("shifts", [(1, 1), (2, 1), (3, 1)])
+def test_product_on_lattice_holds_masses(shifts):
+    sigma, square = 1.5, sum(s * s for s in shifts)
+    counts = Counter(shifts)
+    law = product_on_lattice([discrete_gaussian_law(sigma, s) for s in counts], [*counts.values()])
+    with mp.workdps(40):
+        truth = noise(sigma, shifts)
+        for k in range(-12, 13):
+            loss = (2 * k - square) / (2 * mp.mpf(sigma) ** 2)
+            at = int(np.argmin(np.abs(law.loss - float(loss))))
+            assert abs(law.loss[at] - loss) <= law.atoms.error[at]
+            assert abs(mp.exp(mp.mpf(law.log_p[at])) / truth[k] - 1) <= law.atoms.slack[at]
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-12, 3e-7])
+def test_product_of_losses_next_to_a_lattice_holds_masses(off):
+    loss, log_p = np.array([-2.0, -1 + off, 1 - 2 * off, 2 + off]), np.array([-1.5, -1.0, -1.25, -3.0])
+    law = product_on_lattice([AtomicLaw(loss, log_p, slack=np.zeros(4))], [6])
+    truth = {0: mp.mpf(1)}
+    with mp.workdps(40):
+        for _ in range(6):
+            new = Counter()
+            for (k, mass), (x, log) in product(truth.items(), zip((-2, -1, 1, 2), log_p, strict=True)):
+                new[k + x] += mass * mp.exp(mp.mpf(log))
+            truth = dict(new)
+        for k, log, slack in zip(np.rint(law.loss), law.log_p, law.atoms.slack, strict=True):
+            assert abs(mp.exp(mp.mpf(log)) / truth[int(k)] - 1) <= slack
+
+
+def test_product_of_incommensurate_losses_is_none():
+    assert product_on_lattice([discrete_gaussian_law(1.0, 1), discrete_gaussian_law(1.1, 1)], [1, 1]) is None
+
+
+@pytest.mark.parametrize(
+    ("sigma", "each"),
+    [
+        (1.5, ((2, 1), (1, 1, 1))),
+        (1.5, ((3, 1), (2, 2, 1))),
+        pytest.param(4.0, ((2, 1, 1), (1,) * 6), marks=pytest.mark.slow),
+    ],
+)
+def test_law_of_greatest_profile_encloses_greatest_of_products(sigma, each):
+    powers = [Counter(shifts) for shifts in each]
+    laws = [
+        product_on_lattice([discrete_gaussian_law(sigma, s) for s in power], [*power.values()])
+        for power in powers
+    ]
+    law = law_of_greatest_profile([law for law in laws if law is not None])
+    with mp.workdps(40):
+        sums = [(noise(sigma, shifts), sum(s * s for s in shifts)) for shifts in each]
+        for eps in (-1.3, -0.2, 0.0, 0.7, 2.9, 6.0):
+            truth = max(profile(masses, sigma, square, mp.mpf(eps)) for masses, square in sums)
+            p = [mp.exp(mp.mpf(each)) for each in law.log_p]
+            low, high = (
+                mp.fsum(
+                    w * (1 + side * slack) * (mp.exp(loss + side * off) - mp.exp(eps))
+                    for w, slack, loss, off in zip(p, law.atoms.slack, law.loss, law.atoms.error, strict=True)
+                    if loss + side * off > eps
+                )
+                for side in (-1, 1)
+            )
+            assert low <= truth <= high
+            assert high - low <= 1e-9 * high
+
+
+def test_profiles_that_cross_have_no_law():
+    def mixed(epsilon, weight):
+        """Return the law of a response at epsilon with this weight, and of nothing else."""
+        end = weight / (1 + np.exp(epsilon))
+        loss = np.array([-epsilon, 0.0, epsilon])
+        return AtomicLaw(loss, np.log(np.array([end * np.exp(epsilon), 1 - weight, end])))
+
+    assert law_of_greatest_profile([mixed(2.0, 1 - 1e-9), mixed(3.0, 0.6)]) is None
+
+
+def test_year_of_daily_vectors_is_narrow_and_contains_product_of_scalars():
+    """For large sigma all shifts of a norm are as private up to e^(-2 pi^2 sigma^2)."""
+    sigma = float(Fraction(1000, 3)) ** 0.5
+    year = to.mechanisms.DiscreteGaussianVector(sigma, 10, 10).curve() ** 365
+    scalars = to.mechanisms.DiscreteGaussian(sigma).curve() ** 3650
+    low, high = year.bounds.epsilon(1e-6)
+    truth = scalars.bounds.epsilon(1e-6)
+    assert low <= truth.upper
+    assert truth.lower <= high
+    assert high - low < 1e-6

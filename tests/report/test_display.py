@@ -1,18 +1,23 @@
-"""Printed numbers: rounded to the safe side, parameters with every digit."""
+"""Printed numbers: rounded to the safe side, parameters with every digit; answers and statements."""
 
-from __future__ import annotations
-
+import json
+import math
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.display import exactly, rounded
-from tradeoff.errors import DomainError
-from tradeoff.report.compare import compare
+from tradeoff.errors import DomainError, PrecisionError, TradeOffError
+from tradeoff.filters.ledger import describe_step as described
+from tradeoff.mechanisms import Gaussian, Mechanism, MixtureOfGaussians, TruncatedLaplace
+from tradeoff.mechanisms.plan import plain
+from tradeoff.report.answers import Answer, answer_query, row
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
@@ -63,9 +68,9 @@ def test_sweep_rounds_bounds_outward_and_prints_distinct_points():
 
     table = to.sweep(argument, {"mu": [0.5, 1.0], "delta": [1e-5, 1.0000049e-5]})
     rows = [line.split() for line in repr(table).splitlines()[1:]]
-    for (mu, delta, lower, upper), row in zip(rows, table, strict=True):
-        assert (float(mu), float(delta)) == (row["mu"], row["delta"])
-        assert float(lower) <= row["lower"] <= row["upper"] <= float(upper)
+    for (mu, delta, lower, upper), each in zip(rows, table, strict=True):
+        assert (float(mu), float(delta)) == (each["mu"], each["delta"])
+        assert float(lower) <= each["lower"] <= each["upper"] <= float(upper)
 
 
 @pytest.mark.parametrize("mu", [11.9, 12.0, 12.06, 12.12, 14.0])
@@ -129,27 +134,116 @@ def test_precision_error_width_is_reachable():
         assert high - low <= given
 
 
-@pytest.mark.parametrize("curve", [to.PureDP(1e-170), to.Gaussian(1e-170), to.Gaussian(1e-170) ** 1000])
-def test_zcdp_of_tiny_losses_is_positive(curve):
-    result = compare(curve, ["zcdp"], delta=[1e-300], epsilon=[], alpha=[])
-    assert result["zcdp"].entries["epsilon"][0].value >= 1e-170
+@dataclass(frozen=True)
+class Broken(to.TradeOff):
+    """A curve whose engine fails silently."""
+
+    symmetric = True
+
+    def beta_bounds(self, alpha, tol):
+        return alpha * math.nan, alpha * math.nan
+
+    def delta_bounds(self, epsilon, tol):
+        return epsilon * math.nan, epsilon * math.nan
+
+    def epsilon_bounds(self, delta, tol):
+        return delta * math.nan, delta * math.nan
+
+
+def test_answer_query_matches_bounds_of_the_curve():
+    curve = to.Gaussian(1)
+    answers = answer_query(curve, delta=[1e-5], epsilon=[1.0, 2.0], alpha=[0.05])
+    for name, question, answer in answers:
+        bounds = {"epsilon": curve.bounds.epsilon, "delta": curve.bounds.delta, "beta": curve.bounds}[name](
+            answer.argument
+        )
+        assert (answer.lower, answer.upper) == tuple(bounds)
+        assert question in ("delta", "epsilon", "alpha")
+    assert (len(answers.epsilon), len(answers.delta), len(answers.beta)) == (1, 2, 1)
+
+
+def test_answer_query_clamps_epsilon_at_0():
+    assert answer_query(to.Gaussian(0.1), delta=[0.9]).epsilon == (Answer(0.9, 0.0, 0.0),)
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (float("inf"), "inf"),
-        (float("-inf"), "-inf"),
-        (0.0, "0"),
-        (0.5, "0.5"),
-        (2**-20, "9.5367431640625e-07"),
-    ],
+    ("argument", "printed"),
+    [(1.0, "1"), (1e-5, "1e-05"), (0.9999999999999, "0.9999999999999"), (math.inf, "inf")],
 )
-def test_rounded_upper_prints(value, text):
-    assert rounded(value, "upper", 17) == text
+def test_row_prints_the_parameter_with_every_digit(argument, printed):
+    assert row("beta", "alpha", Answer(argument, 0.0, 1e-13))[0] == f"beta at alpha = {printed}"
 
 
-def test_latex_rounds_answers_without_a_safe_side_to_given_digits():
-    table = to.sweep(lambda x: x / 3, {"x": [1.0]})
-    assert "0.3333333333333333 " in table.to_latex()
-    assert "0.333 " in table.to_latex(digits=3)
+def test_as_json_is_strict():
+    answers = answer_query(to.approximate_dp(1, 0.1), delta=[0.01], epsilon=[math.inf, -math.inf])
+    result = json.loads(json.dumps(answers.as_json(), allow_nan=False))
+    assert result["epsilon"] == [{"delta": 0.01, "lower": "inf", "upper": "inf"}]
+    assert [each["epsilon"] for each in result["delta"]] == ["inf", "-inf"]
+
+
+@pytest.mark.parametrize("question", ["delta", "epsilon", "alpha"])
+def test_answer_query_nan_raises(question):
+    with np.errstate(invalid="ignore"), pytest.raises(TradeOffError, match="no bounds at"):
+        answer_query(Broken(), **{question: [0.5]})
+
+
+def test_answer_query_wrong_arguments_raise():
+    with pytest.raises(DomainError):
+        answer_query(to.Gaussian(1), delta=[2])
+    with pytest.raises(PrecisionError):
+        answer_query(to.Gaussian(1), delta=[1e-5], tol=1e-300)
+
+
+def test_answer_query_calls_step():
+    steps = []
+    answer_query(to.Gaussian(1), delta=[1e-5, 1e-6], alpha=[0.1], step=steps.append)
+    assert steps == ["epsilon at 2 deltas", "beta at 1 alpha"]
+
+
+def test_plain_data_of_fractions_is_json():
+    third, free = Fraction(1, 3), Gaussian(noise_multiplier=math.inf)
+    plan = to.Plan(
+        {MixtureOfGaussians(1.0, [0, 1], [third, 1 - third]): 2, TruncatedLaplace(third, 2): 1, free: 1}
+    )
+    mixed, cut, none = json.loads(json.dumps(plain(plan), allow_nan=False))["mechanism"]
+    assert mixed["probabilities"] == [1 / 3, 2 / 3]
+    assert (cut["scale"], none["noise_multiplier"]) == (1 / 3, "inf")
+    assert described(free) == {"kind": "gaussian", "noise_multiplier": "inf"}
+
+
+def test_describe_step_of_unknown_mechanism_is_its_repr():
+    class Own(Mechanism):
+        kind = "own"
+
+        def __repr__(self):
+            return "Own()"
+
+        def curve(self):
+            return to.Gaussian(1)
+
+    assert described(to.Plan({Own(): 2}))["mechanism"] == [{"curve": "Own()", "count": 2}]
+
+
+def test_statement_numbers_are_on_the_safe_side():
+    plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 3, to.mechanisms.Laplace(scale=5): 1})
+    text = to.statement(plan, delta=1e-6)
+    f = plan.guarantee()
+    epsilon = float(text.split("it is (")[1].split(",")[0])
+    advantage = float(text.split("is at most ")[1].split(". ")[0])
+    assert f.epsilon(1e-6) <= epsilon < 1.001 * f.epsilon(1e-6)
+    assert f.delta(0) <= advantage < 1.001 * f.delta(0)
+    assert "3 runs of Gaussian (noise_multiplier = 2) and 1 run of Laplace (scale = 5" in text
+    assert "Poisson" not in text
+
+
+def test_statement_of_a_dominating_curve_has_no_lower_bound():
+    text = to.statement(to.mechanisms.ExponentialMechanism(epsilon=0.5), delta=1e-6)
+    assert "at least" not in text
+    assert "1 run of ExponentialMechanism" in text
+
+
+def test_statement_names_replaced_records():
+    plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 10}, "replace-one")
+    text = to.statement(plan, delta=1e-6)
+    assert "differ in the value of one record" in text
+    assert "Poisson" not in text

@@ -1,7 +1,5 @@
 """The committed figures are those that the code on the page draws: the same texts and lines, none cut."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree as ET
 

@@ -1,7 +1,5 @@
 """Representations in notebooks: tables, formulas and pictures."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -114,7 +112,7 @@ def test_picture_failure_returns_none(monkeypatch):
     assert to.Gaussian(1).symbolic()._repr_html_() is None
     assert (to.Laplace(0.1) ** 3).group(2)._repr_html_() is None
 
-    def broken(*_: object) -> None:
+    def broken(*_):
         raise TradeOffError("broken")
 
     monkeypatch.setattr(to.Laplace, "delta_bounds", broken)

@@ -1,4 +1,5 @@
 import io
+import itertools
 import re
 import sys
 from fractions import Fraction
@@ -11,9 +12,11 @@ from matplotlib.figure import Figure
 import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, MissingExtraError, SizeError
-from tradeoff.report.plot import canvas, figure, paper
+from tradeoff.report.canvas import PaperFigure
+from tradeoff.report.compare import compare
+from tradeoff.report.plot import figure, heatmap, paper, shared_legend
 from tradeoff.report.series import mu_name, name_items
-from tradeoff.report.styles import CHANCE, COLUMN, PAGE, fold
+from tradeoff.report.styles import CHANCE, COLUMN, PAGE, dashed, save
 
 EXACT = to.PureDP(0.5) ** 10
 CLT = to.limits.clt(EXACT)
@@ -29,14 +32,6 @@ def drawn(axes, i):
     """The line of the i-th curve."""
     line = [each for each in axes.get_lines() if each.get_color() != CHANCE["color"]][i]
     return line.get_xdata(), line.get_ydata()
-
-
-def test_plot_perfect_privacy_is_dotted_and_grey(ax):
-    to.plot(to.Gaussian(1), ax=ax)
-    line = ax.get_lines()[0]
-    assert line.get_color() == CHANCE["color"]
-    assert line.get_linestyle() == "--"
-    assert np.array_equal(line.get_ydata(), 1 - line.get_xdata())
 
 
 @pytest.mark.slow
@@ -98,11 +93,6 @@ def test_plot_several_curves_have_distinct_dashes(ax):
         r"$\mathrm{G}_{1}$",
         r"$\mathrm{Lap}_{1}$",
     ]
-
-
-def test_plot_labels_are_used_as_given(ax):
-    to.plot(to.Gaussian(0.5), ax=ax, labels=["half"])
-    assert [each.get_text() for each in ax.get_legend().get_texts()] == ["half"]
 
 
 def test_plot_loglog_shows_power_of_small_alpha(ax):
@@ -218,14 +208,6 @@ def test_plot_error_shows_the_width_of_the_exact_bounds(ax):
     assert "between two curves: width of its bounds" in ax.get_legend_handles_labels()[1]
 
 
-def test_plot_roc_is_one_minus_beta(ax):
-    to.plot(to.Gaussian(1), ax=ax, kind="roc")
-    x, y = drawn(ax, 0)
-    assert y == pytest.approx(1 - to.Gaussian(1)(x), abs=1e-3)
-    assert np.all(y >= 1 - to.Gaussian(1).bounds(x).upper)
-    assert ax.get_ylabel() == "true positive rate 1 − β"
-
-
 def test_plot_style_and_user_settings_are_kept(ax):
     to.plot(to.Gaussian(1), CLT, ax=ax, c="red", linewidth=3)
     assert [(each.get_color(), each.get_linewidth()) for each in ax.get_lines()[1:]] == [("red", 3)] * 2
@@ -251,7 +233,7 @@ def test_plot_style_and_user_settings_are_kept(ax):
 def test_plot_default_names_fit(kind):
     plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=n): 2 for n in (2, 3, 4)})
     many = to.PureDP(0.1) ** 3 @ to.PureDP(0.2) ** 2 @ to.PureDP(0.3) @ to.TotalVariation(0.01)
-    made = canvas()()
+    made = PaperFigure()
     to.plot(
         EXACT,
         CLT,
@@ -455,10 +437,136 @@ def test_plot_lines_that_coincide_are_both_seen(ax):
     assert thin.get_zorder() > wide.get_zorder()
 
 
-def test_fold_keeps_formulas_and_words():
-    label = r"one $G_{1} x$ of two"
-    assert fold(label, 100) == label
-    assert fold(label, 6).split("\n") == ["one", r"$G_{1} x$", "of two"]
-    assert fold("abcdefgh ij", 4) == "abcd\nefgh\nij"
-    assert fold(r"costs \$5 and more", 9).split("\n") == [r"costs \$5", "and more"]
-    assert fold("costs $5 and more", 9).split("\n") == ["costs $5", "and more"]
+MU, DELTA = [0.5, 1.0, 1.5, 2.0], [1e-9, 1e-6, 1e-3]
+TABLE = to.sweep(lambda mu, delta: to.Gaussian(mu).bounds.epsilon(delta), {"mu": MU, "delta": DELTA})
+
+
+def test_heatmap_cells_are_answers_and_lines_have_labels(ax):
+    assert to.plot(TABLE, ax=ax, cmap="Greys") is ax
+    cells = ax.collections[0]
+    expected = [[to.Gaussian(mu).epsilon(delta) for mu in MU] for delta in DELTA]
+    assert np.array_equal(cells.get_array().reshape(3, 4), expected)
+    assert cells.get_cmap().name == "Greys"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mu", "delta")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+    assert ax.figure.axes[1].get_ylabel() == "upper bound"
+    assert len(ax.texts) >= 3
+    check_layout(ax.figure)
+
+
+def test_heatmap_takes_column_levels_and_label(ax):
+    heatmap(TABLE, "lower", levels=[2, 6], label="at least", ax=ax)
+    assert {each.get_text() for each in ax.texts} == {"2", "6"}
+    assert ax.figure.axes[1].get_ylabel() == "at least"
+
+
+@pytest.mark.slow
+def test_heatmap_log_axis_of_few_decades_has_readable_ticks(ax):
+    grid = {"noise": list(np.geomspace(0.6, 4, 5)), "delta": [1e-9, 1e-6, 1e-3]}
+    heatmap(to.sweep(lambda noise, delta: noise * delta, grid), levels=[1e-7, 1e-4], ax=ax)
+    ax.figure.canvas.draw()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    shown = [each.get_text() for which in ("major", "minor") for each in ax.get_xticklabels(which=which)]
+    assert {"1", "2"} <= set(shown) <= {"", "0.1", "0.2", "0.5", "1", "2", "5", "10"}
+    assert "1e-06" not in {each.get_text() for each in ax.get_yticklabels()}
+    check_layout(ax.figure)
+
+
+def test_heatmap_masks_infinite_values(ax):
+    table = to.sweep(lambda x, y: np.inf if x == y == 1 else x + y, {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0]})
+    heatmap(table, ax=ax)
+    assert ax.collections[0].get_array().mask.sum() == 1
+
+
+PURE = to.PureDP(0.5) ** 10
+
+
+def line(axes, label):
+    return next(each for each in axes.get_lines() if each.get_label() == label)
+
+
+@pytest.mark.parametrize("kind", ["tradeoff", "profile", "roc"])
+@pytest.mark.parametrize("scale", ["linear", "loglog"])
+def test_plot_exact_line_is_the_safe_bound_in_every_view(kind, scale):
+    with paper() as (figure, axes):
+        to.plot(PURE, to.limits.clt(PURE), ax=axes, kind=kind, scale=scale, labels=["exact", "CLT"])
+        x, y = line(axes, "exact").get_data()
+        lower, upper = PURE.bounds.delta(x) if kind == "profile" else PURE.bounds(x)
+        if kind == "profile":
+            assert np.array_equal(y, np.where(upper > 0, upper, np.nan), equal_nan=True)
+        else:  # from whole curves, which hold between the points drawn too
+            beta = y if (kind, scale) == ("tradeoff", "linear") else 1 - y
+            assert np.all(beta <= upper)
+            assert beta == pytest.approx(lower, abs=2e-4)
+        assert line(axes, "exact").get_color() == "black"
+        assert line(axes, "exact").get_linestyle() == "-"
+        assert line(axes, "CLT").get_linestyle() == "--"
+        check_layout(figure)
+
+
+def test_dashed_styles_differ_in_grey():
+    def grey(colour):
+        return float(np.dot(mpl.colors.to_rgb(colour), (0.2126, 0.7152, 0.0722)))
+
+    styles = [dashed(i) for i in range(10)]
+    assert len({each["linestyle"] for each in styles}) == 10
+    assert all(each["linestyle"] != "-" for each in styles)
+    assert all(abs(grey(a["color"]) - grey(b["color"])) > 0.05 for a, b in itertools.pairwise(styles))
+    assert all(grey(each["color"]) < 0.6 for each in styles)
+
+
+def test_plot_inset_shows_its_window():
+    with paper() as (_, axes):
+        to.plot(PURE, to.limits.clt(PURE), ax=axes, labels=["exact", "CLT"], inset=(0.25, 0.35))
+        (window,) = axes.child_axes
+        assert window.get_xlim() == pytest.approx((0.25, 0.35))
+        assert window.get_ylim() == pytest.approx((PURE(0.35), PURE(0.25)), rel=1e-4)
+        assert window.texts[0].get_text().startswith("α ×4\nβ ×")
+    with pytest.raises(DomainError, match="inset must be two type I errors"):
+        to.plot(PURE, inset=(0.5, 0.2))
+
+
+@pytest.mark.slow
+def test_shared_legend_merges_panels():
+    with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
+        to.plot(to.Gaussian(1), ax=left, labels=["exact"])
+        to.plot(to.Gaussian(2), to.Gaussian(1), ax=right, labels=["exact", "other"])
+        shared_legend(figure, left, right)
+        assert [each.get_text() for each in figure.legends[0].get_texts()] == ["exact", "other"]
+        assert left.get_legend() is right.get_legend() is None
+        check_layout(figure)
+
+
+def test_comparison_figure_has_a_panel_for_each_method():
+    result = compare(PURE, ["clt", "basic", "edgeworth"], delta=[1e-3], epsilon=[], alpha=[])
+    figure = result.figure()
+    titles = [f"{row.name}: {row.verdict}" for row in result]
+    assert [axes.get_title() for axes in figure.axes] == titles
+    for axes, row in zip(figure.axes, result, strict=True):
+        exact, method = axes.get_lines()
+        assert exact.get_linewidth() > 1.5 * method.get_linewidth()
+        assert (method.get_color() == "#b3261e") == row.under_reports
+    width, height = figure.get_size_inches() * figure.dpi
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        box = axes.get_tightbbox()
+        assert box.x0 >= 0
+        assert box.x1 <= width + 1
+        assert box.y1 <= height + 1
+
+
+@pytest.fixture(scope="module")
+def twice():
+    def one():
+        with paper() as (figure, axes):
+            to.plot(to.Gaussian(1.0), to.Laplace(1.0), ax=axes)
+        return figure
+
+    return one(), one()
+
+
+@pytest.mark.parametrize("ending", [".svg", pytest.param(".pdf", marks=pytest.mark.slow), ".png"])
+def test_save_same_figure_gives_the_same_bytes(tmp_path, twice, ending):
+    for name, each in zip(("one", "two"), twice, strict=True):
+        save(each, tmp_path / f"{name}{ending}")
+    assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()

@@ -56,8 +56,8 @@ def check_range(curve: to.TradeOff, spec: Spec | None = None) -> None:
         assert not spec.sup_loss() > ball(float(curve.sup_loss)), (
             f"sup L = {curve.sup_loss!r} is below {spec.sup_loss().str(20)}"
         )
-        assert not spec.sup_loss() < ball(float(curve.sup_loss_lower)), (
-            f"sup L >= {curve.sup_loss_lower!r} is above {spec.sup_loss().str(20)}"
+        assert not spec.sup_loss() < ball(float(curve.loss_bounds.lower)), (
+            f"sup L >= {curve.loss_bounds.lower!r} is above {spec.sup_loss().str(20)}"
         )
 
 

@@ -1,12 +1,14 @@
-"""The oracle against what it does not use: integrals with error bounds, and other forms of the same law."""
+"""The oracle against what it does not use: integrals with error bounds, and other forms of a law."""
 
-from __future__ import annotations
-
+import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
-from tests.truth.atoms import DiscreteLaplace, Masses, PureDP, TotalVariation
+import tradeoff as to
+from tests.truth.atoms import DiscreteGaussian, DiscreteLaplace, Masses, PureDP, TotalVariation
 from tests.truth.balls import ball
+from tests.truth.built import built
+from tests.truth.claims import check
 from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import (
@@ -23,7 +25,7 @@ from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 
 
-def density(mu: float, x: acb) -> acb:
+def density(mu, x):
     """Return the density of N(mu, 1), without its constant."""
     return (-((x - ball(mu)) ** 2) / 2).exp()
 
@@ -31,7 +33,7 @@ def density(mu: float, x: acb) -> acb:
 @pytest.mark.parametrize(
     ("mu", "rate", "epsilon"), [(1.0, 1.0, 0.5), (0.3, 0.01, 1e-3), (3.0, 0.9, 2.0), (2.0, 0.5, -0.3)]
 )
-def test_thinned_gaussians_by_integration(mu: float, rate: float, epsilon: float) -> None:
+def test_thinned_gaussians_by_integration(mu, rate, epsilon):
     """delta(eps) = integral of (q - e^eps p)_+ from where the ratio passes e^eps."""
     with ctx.workprec(200):
         p, s = ball(rate), ball(epsilon).exp()
@@ -46,14 +48,14 @@ def test_thinned_gaussians_by_integration(mu: float, rate: float, epsilon: float
     assert (result + rest).overlaps(Subsampled(Gaussian(mu), rate).delta(epsilon))
 
 
-def either(spec: Spec, rate: float) -> Minimum:
+def either(spec, rate):
     """Return the hull of both orders of sampling."""
     one = Subsampled(spec, rate)
     return Minimum((one, ReversedPLD(one)))
 
 
 approximate = Product(((PureDP(1.0), 1), (TotalVariation(0.1), 1)))
-SAME: list[tuple[Spec, Spec]] = [
+SAME = [
     (DiscreteLaplace(2.0), PureDP(0.5)),
     (Product(((Gaussian(3.0), 1), (Gaussian(4.0), 1))), Gaussian(5.0)),
     (Gaussians(((0.5, 4),)), Gaussian(1.0)),
@@ -94,7 +96,7 @@ SAME: list[tuple[Spec, Spec]] = [
 
 @pytest.mark.parametrize(("one", "two"), SAME)
 @pytest.mark.parametrize("at", [0.1, 0.01, 0.6])
-def test_two_ways_to_one_curve(one: Spec, two: Spec, at: float) -> None:
+def test_two_ways_to_one_curve(one, two, at):
     assert one.beta(at).overlaps(two.beta(at))
     assert one.delta(at).overlaps(two.delta(at))
     assert one.delta(at).is_finite()
@@ -111,7 +113,7 @@ def test_two_ways_to_one_curve(one: Spec, two: Spec, at: float) -> None:
     ],
 )
 @pytest.mark.parametrize("bits", [53, 320, 400, 800])
-def test_closed_forms_are_dual(spec: Spec, bits: int) -> None:
+def test_closed_forms_are_dual(spec, bits):
     """f(alpha) from the hockey stick alone, at whatever precision."""
     for alpha in (1e-3, 0.2, 0.7):
         with ctx.workprec(bits):
@@ -119,7 +121,7 @@ def test_closed_forms_are_dual(spec: Spec, bits: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_dual_is_sharp() -> None:
+def test_the_dual_is_sharp():
     """Nor is it right by being wide."""
     for spec in (Gaussian(1.0), PureDP(1.0)):
         for alpha in (1e-3, 0.2, 0.7):
@@ -129,20 +131,20 @@ def test_the_dual_is_sharp() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [1e-9, 0.2, 0.999])
-def test_balls_are_small(alpha: float) -> None:
+def test_balls_are_small(alpha):
     for spec in (one for one, _ in SAME if alpha < float(1 - one.mass_at_minus_infinity().mid())):
         assert spec.beta(alpha).rel_accuracy_bits() >= 53
 
 
 @pytest.mark.parametrize("epsilon", [-0.7, 0.0, 0.3, 1.5])
-def test_tests_of_several_intervals_by_integration(epsilon: float) -> None:
+def test_tests_of_several_intervals_by_integration(epsilon):
     """|q - e^eps p| is twice the positive part less the whole."""
     null, alternative = ((0, 2), (3, 1)), ((-2, 1), (1, 1), (4, 2))
     result = NormalMixtures(null, alternative, 1).delta(epsilon)
     with ctx.workprec(100):
         p, q = [(ball(epsilon).exp() / -3 * w, m) for m, w in null], [(arb(w) / 4, m) for m, w in alternative]
 
-        def loss(x: acb, analytic: bool) -> acb:
+        def loss(x, analytic):
             return sum(c * density(m, x) for c, m in p + q).real_abs(analytic=analytic)
 
         parts = [acb.integral(loss, k, k + 1).real for k in range(-20, 24)]
@@ -151,14 +153,14 @@ def test_tests_of_several_intervals_by_integration(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("order", [0.5, 1, 2.5])
-def test_divergences_of_products_add(order: float) -> None:
+def test_divergences_of_products_add(order):
     one, two = Masses((1, 2, 3), (2, 3, 1)), FixedSize(DiscreteLaplace(1.0, 2), 0.3)
     assert Product(((one, 2), (two, 1))).renyi(order).overlaps(2 * one.renyi(order) + two.renyi(order))
     assert one.renyi(1 + 1e-12).overlaps(one.renyi(1) + arb("0 +/- 1e-11"))
     assert one.renyi(float("inf")).overlaps(ball(3).log())
 
 
-def test_a_branch_that_few_digits_do_not_decide() -> None:
+def test_a_branch_that_few_digits_do_not_decide():
     """At s = 1 few digits do not separate 1 - 1e-100 from 1: the stick is p tanh(theta/4), not 1 - s."""
     result = Subsampled(Logistic(0.048), 1e-100).delta(-0.0)
     with ctx.workprec(400):
@@ -166,7 +168,64 @@ def test_a_branch_that_few_digits_do_not_decide() -> None:
         assert result > 0
 
 
-def test_a_crossing_too_far_out_is_not_known() -> None:
+def test_a_crossing_too_far_out_is_not_known():
     """mu^2/2 of 2^60 rounds lies rest all places that are looked at: it is not one of them."""
     assert Gaussian(2.9).epsilon(5e-7).is_finite()
     assert Product(((Gaussian(2.9), 2**60),)).epsilon(5e-7).is_nan()
+
+
+ALPHAS = (1e-300, 1e-100, 1e-30, 1e-10, 1e-3, 0.1, 0.5, 0.9, 0.999, 1 - 1e-10)
+EPSILONS = (-20.0, -3.0, -0.5, -1e-3, 0.0, 1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 20.0, 40.0, 60.0)
+DELTAS = (1e-100, 1e-50, 1e-20, 1e-10, 1e-5, 1e-2, 0.3, 0.9)
+SHARES = np.array([-1.5, -1.0, -0.7, -0.01, 0.0, 0.01, 0.1, 0.3, 0.37, 0.8, 0.999, 1.0, 1.2])
+"""Losses as shares of the largest."""
+
+Questions = dict[str, tuple[float, ...]]
+CASES = [
+    *(
+        (Gaussian(mu), {"delta": EPSILONS, "beta": ALPHAS, "epsilon": DELTAS})
+        for mu in (1e-3, 0.1, 1.0, 10.0)
+    ),
+    *(
+        (Laplace(e), {"delta": tuple(e * SHARES), "beta": (*ALPHAS, 0.3, 0.7)})
+        for e in (1e-3, 0.1, 1.0, 5.0, 30.0)
+    ),
+    *(
+        (Product(((PureDP(e), n),)), {"delta": tuple(n * e * SHARES[2:-2]), "beta": (*ALPHAS[1:-1], 0.2)})
+        for e, n in ((1e-3, 1), (1.0, 1), (30.0, 1), (0.1, 2), (1.0, 7), (0.5, 40), (0.1, 1000), (3.0, 50))
+    ),
+    *(
+        (
+            Product(((PureDP(e), 1), (TotalVariation(d), 1))),
+            {"beta": (1e-12, 1e-3, 0.1, 0.5, 0.7, 0.95), "delta": (-2.0, -0.05, 0.0, 0.05, 0.9, 6.0)},
+        )
+        for e, d in ((1.0, 1e-5), (0.1, 0.2), (5.0, 1e-12))
+    ),
+    *(
+        (
+            Product(((DiscreteGaussian(sigma, shift), n),)),
+            {"delta": (-1.0, 0.0, 0.123, 1.0, 3.0, 8.0), "beta": (1e-12, 1e-3, 0.2, 0.8)},
+        )
+        for sigma, shift, n in ((2.0, 1, 1), (0.7, 1, 1), (5.0, 3, 1), (0.5, 1, 2))
+    ),
+    *(
+        (order(Subsampled(Gaussian(mu), p)), {"delta": tuple(p * mu * SHARES) + far})
+        for mu, p, far in (
+            *((1.0, 0.01, (0.5, 2.0, 6.0, 20.0)), (2.0, 1e-6, ()), (0.2, 0.5, ())),
+            *((1 / 0.3, 1e-3, (20e-3 / 0.3,)), (0.01, 0.1, ())),
+        )
+        for order in (lambda spec: spec, ReversedPLD)
+    ),
+]
+
+
+@pytest.mark.parametrize(("spec", "questions"), CASES, ids=[repr(spec) for spec, _ in CASES])
+def test_closed_form_is_tight_in_arrays_and_alone(spec, questions):
+    curve, share = built(spec), 1e-6 if isinstance(spec, Subsampled | ReversedPLD) else 1e-9
+    for question, points in questions.items():
+        ask = curve.bounds if question == "beta" else getattr(curve.bounds, question)
+        for at, low, high in zip(points, *ask(np.array(points)), strict=True):
+            alone, truth = ask(at), getattr(spec, question)(at)
+            check(to.Bounds(low, high), truth)
+            check(alone, truth)
+            assert alone.width <= share * (abs(alone.upper) + (1e-3 if question == "epsilon" else 0)) + 1e-100

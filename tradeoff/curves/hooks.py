@@ -180,11 +180,6 @@ class CurveHooks(ABC):
         return float(self.loss_bounds.upper)
 
     @property
-    def sup_loss_lower(self) -> float:
-        """Lower bound on sup L."""
-        return float(self.loss_bounds.lower)
-
-    @property
     def leak(self) -> float | None:
         """Delta if the curve is f_{0,delta}, which only scales the axes of another factor."""
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from importlib import import_module
@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.errors import DomainError, SymbolError, domain, shown
+from tradeoff.errors import DomainError, KindError, SymbolError, domain, shown
 from tradeoff.intervals.bounds import Array
 
 
@@ -100,18 +100,10 @@ def real(
     if is_symbol(value):
         return value
     allowed = f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-    try:
-        number: Any = value if type(value) is float else _floats(value)
-        if np.ndim(number):  # float() of an array of one entry is deprecated, not refused
-            raise TypeError("one number")  # noqa: TRY301 - as the errors of NumPy
-        number = float(number)
-    except OverflowError as error:
-        raise domain(name, value, allowed) from error
-    except (TypeError, ValueError) as error:
-        remedy = (
-            "convert the text to a number first, with float(...)" if isinstance(value, str | bytes) else ""
-        )
-        raise domain(name, value, "one real number", remedy) from error
+    number: Any = value if isinstance(value, float) else reals(name, value, "one real number", allowed)
+    if np.ndim(number):  # float() of an array of one entry is deprecated, not refused
+        raise domain(name, value, "one real number")
+    number = float(number)
     above = number > low if open_low else number >= low
     below = number < high if open_high else number <= high
     if not (above and below):  # NaN lands here too
@@ -142,14 +134,32 @@ def exact_number(name: str, value: Any, low: float, high: float, **ends: bool) -
     return Fraction(checked)
 
 
-def reals(name: str, value: Any) -> Array:
+def weights(name: str, given: Any, kind: str, check: Callable[[Any], Any]) -> dict[Any, Fraction]:
+    """Check a mapping of keys to weights, which add to 1 within 1e-12: return exact ones above 0."""
+    if not isinstance(given, Mapping):
+        raise KindError(f"{name} must be a mapping {{{kind}}}, got {shown(given)}")
+    result: dict[Any, Fraction] = {}
+    for key, weight in given.items():
+        if is_symbol(weight):
+            raise SymbolError(f"{name} must be numbers, got the symbol {weight!r}; substitute it first")
+        at, most = check(key), 1 + 1e-12  # thousands of rounded weights miss 1 by less
+        result[at] = result.get(at, Fraction(0)) + exact_number(f"a number of {name}", weight, 0, most)
+    total = sum(result.values(), Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**12):
+        raise DomainError(f"{name} must add to 1, got {float(total)!r}")
+    return {at: weight / total for at, weight in result.items() if weight > 0}
+
+
+def reals(
+    name: str, value: Any, kind: str = "an array of real numbers", span: str = "in the range of floats"
+) -> Array:
     """Check an array of numbers: return floats of its shape, which may be NaN."""
     try:
         return _floats(value)
     except OverflowError as error:
-        raise domain(name, value, "in the range of floats") from error
+        raise domain(name, value, span) from error
     except (TypeError, ValueError) as error:
-        raise domain(name, value, "an array of real numbers", str(error)) from error
+        raise domain(name, value, kind, str(error)) from error
 
 
 def reals_between(name: str, value: Any, low: float, high: float, remedy: str = "") -> Array:

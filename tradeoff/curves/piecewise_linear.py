@@ -21,7 +21,7 @@ from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
-from tradeoff.intervals.polygon import ONE, below_chords, corners, floats, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, below_chords, floats, hull, lower_hull, whole
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 from tradeoff.pld.units import log_ratio, logarithm
@@ -74,17 +74,6 @@ class PiecewiseLinear(TradeOff):
             given = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
             curve = self.of_wholes(*zip(*hull([(a, min(b, ONE - a)) for a, b in given]), strict=True))
         vars(self).update(vars(curve))
-
-    @classmethod
-    def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
-        r"""Return the largest of lines and 0, rounded down; slopes are positive.
-
-        .. math::
-
-           f(\alpha) = \max_k \, (\mathrm{intercept}_k - \mathrm{slope}_k \alpha)_+
-        """
-        lines = [(whole(s), ONE, whole(c)) for s, c in zip(slopes.tolist(), intercepts.tolist(), strict=True)]
-        return cls.of_wholes(*zip(*hull(corners(lines, up=False)), strict=True))
 
     @classmethod
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tradeoff.accounting.planner import Composition
 
 Factors = dict[TradeOff, int]
-# Laws of curves below and above a factor, None for one that holds on lattices alone, and their power.
-Laws = tuple[PrivacyLossDistribution, PrivacyLossDistribution | None, int]
 
 
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
@@ -119,53 +117,61 @@ class Tensor(TradeOff):
         return gathered(self.factors)
 
     @property
-    def _engines(self) -> Composition | _ProductBounds:
+    def _engines(self) -> _Engines:
         """Engines for the product under the options of this question."""
-        return cache_by_options(self, "product", self._compose)
-
-    def _compose(self) -> Composition | _ProductBounds:
-        laws: list[Laws] = []
-        for factor, n in self.factors.items():
-            law = factor.lattice_pld()
-            laws.append(law_pair(factor, n) if law is None else (law, None, n))
-        powers = [(low, n) for low, _, n in laws]
-        if all(low is high for low, high, _ in laws):
-            return _compose(powers, symmetric=self.symmetric)
-        exact = all(high is None or low is high for low, high, _ in laws)
-        nested = _compose(powers, symmetric=self.symmetric, once=True) if exact else None
-        return _ProductBounds(self.factors, laws, nested, symmetric=self.symmetric)
+        return cache_by_options(self, "product", lambda: _Engines(self.factors, symmetric=self.symmetric))
 
     @cached_property
-    def _scaled(self) -> _ScaledProduct | None:
-        """Bounds from those of the other factors, where one is f_{0,delta}."""
+    def _scaled(self) -> tuple[Any, TradeOff] | None:
+        """Where a factor is f_{0,delta}, which scales the axes of the others: it, and their product."""
         leaks = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
-        if not leaks:
-            return None
-        rest = tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None)
-        return _ScaledProduct(tensor(leaks), rest)
+        rest = ((factor, n) for factor, n in self.factors.items() if factor.leak is None)
+        return (tensor(leaks), tensor(rest)) if leaks else None
+
+    @property
+    def _answer(self) -> Callable[[Question, Array, float | None], Pair]:
+        """Function that bounds the answers to a question."""
+        if self._scaled is not None:
+            return partial(self._answer_scaled, *self._scaled)
+        return self._engines.sides[0].answer if self._engines.exact else self._engines.answer
+
+    @staticmethod
+    def _answer_scaled(scale: Any, rest: TradeOff, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound by (1 - d) f(alpha/(1 - d)), d + (1 - d) delta_f, or epsilon_f, f the ``rest``."""
+        leak, kept = scale.mass_at_infinity, scale.kept
+        if question == "delta":
+            low, high = leak + kept * Bounds(*certified_delta(rest, at, tol))
+        elif question == "epsilon":  # the others decrease, so each side takes the other end
+            least, most = clip((at - leak) / kept, 0.0, 1.0)
+            low, high = certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
+        else:
+            least, most = clip(at / kept if kept.upper > 0 else at, 0.0, 1.0)
+            high = np.where(least < 1, certified_beta(rest, least, tol)[1], 0.0)
+            low, high = clip(kept * Bounds(certified_beta(rest, most, tol)[0], high), 0.0, 1.0)
+        return low, high
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        engines = self._scaled or self._engines
+        low, high = (np.where(alpha == 0, side, 0.0) for side in clip(1 - self.mass_at_infinity, 0.0, 1.0))
         inside = (alpha > 0) & (alpha < 1)
-        if inside.all():
-            return engines.answer("beta", alpha, tol)
-        low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
-        low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
         if inside.any():
-            low[inside], high[inside] = engines.answer("beta", alpha[inside], tol)
+            low[inside], high[inside] = self._answer("beta", alpha[inside], tol)
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return (self._scaled or self._engines).answer("delta", epsilon, tol)
+        return self._answer("delta", epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return (self._scaled or self._engines).answer("epsilon", delta, tol)
+        return self._answer("epsilon", delta, tol)
 
     def expected(self, alpha: Array) -> list[tuple[Array, float]]:
-        return (self._scaled or self._engines).expected(alpha)
+        return [] if self._scaled else self._engines.sides[0].expected(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        return (self._scaled or self._engines).ceiling(epsilon, level)
+        return (
+            super().ceiling(epsilon, level)
+            if self._scaled
+            else self._engines.sides[0].ceiling(epsilon, level)
+        )
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -175,12 +181,7 @@ class Tensor(TradeOff):
 
            1 - \prod_i (1 - q_i)^{n_i}
         """
-        masses = [(f.mass_at_infinity, n) for f, n in self.factors.items() if f.mass_at_infinity.upper > 0]
-        if not masses:
-            return Bounds(0.0, 0.0)
-        if len(masses) == 1 and masses[0][1] == 1:
-            return masses[0][0]
-        return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in masses)), 0.0, 1.0)
+        return combine_masses((f.mass_at_infinity, n) for f, n in self.factors.items())
 
     @property
     def mass_at_minus_infinity(self) -> float:
@@ -208,9 +209,9 @@ class Tensor(TradeOff):
         return all(factor.has_law for factor in self.factors) and super().has_law
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
-        if self.has_law or isinstance(self._engines, _ProductBounds):
+        if self.has_law or not self._engines.exact:
             return None
-        return self._engines.law
+        return self._engines.sides[0].law
 
     def loss_distribution(self) -> PrivacyLossDistribution:
         if len(self.factors) == 1:
@@ -218,8 +219,8 @@ class Tensor(TradeOff):
             law, _, left = law_pair(factor, n)
             if left == 1:
                 return law
-        if self._scaled is not None and isinstance(rest := self._scaled.rest.loss_distribution(), AtomicLaw):
-            leak = self._scaled.leak
+        if self._scaled is not None and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
+            leak = self._scaled[0]
             delta = leak.mass_at_infinity.upper
             # The lesser of delta and 1 - delta has the narrower bounds.
             log_kept = math.log1p(-delta) if delta < 0.5 else math.log(leak.kept.upper or math.ulp(0.0))
@@ -234,69 +235,34 @@ class Tensor(TradeOff):
         return re.sub(r"^f_\{0,([^{}]*)\} ⊗ f_\{([^{}]*),0\}$", r"f_{\2,\1}", product)
 
 
-class _ScaledProduct:
-    """Bounds on a product with f_{0,delta}, which scales the axes of the ``rest``."""
+class _Engines:
+    """Compositions of laws below and above each factor of a product.
 
-    def __init__(self, leak: Any, rest: TradeOff) -> None:
-        self.leak, self.rest = leak, rest
-
-    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
-        return []
-
-    def ceiling(self, epsilon: Array, level: Array) -> Array:
-        return np.ones(len(epsilon))
-
-    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound (1 - delta) f(alpha/(1 - delta)), delta + (1 - delta) delta_f, or epsilon_f at delta'."""
-        leak, kept = self.leak.mass_at_infinity, self.leak.kept
-        if question == "delta":
-            low, high = leak + kept * Bounds(*certified_delta(self.rest, at, tol))
-            return low, high
-        # The others decrease, so each side takes the other end.
-        if question == "epsilon":
-            least, most = clip((at - leak) / kept, 0.0, 1.0)
-            return certified_epsilon(self.rest, most, tol)[0], certified_epsilon(self.rest, least, tol)[1]
-        least, most = clip(at / kept if kept.upper > 0 else at, 0.0, 1.0)
-        low = certified_beta(self.rest, most, tol)[0]
-        high = np.where(least < 1, certified_beta(self.rest, least, tol)[1], 0.0)
-        low, high = clip(kept * Bounds(low, high), 0.0, 1.0)
-        return low, high
-
-
-class _ProductBounds:
-    """Bounds on a product some of whose factors have no exact law.
-
-    ``nested``, if there is one, composes laws that hold for lattices alone, of factors that are made of
-    products: those that have no second law in ``laws``.
+    ``nested``, if there is one, composes laws that hold for lattices alone, of factors made of products.
     """
 
-    def __init__(
-        self,
-        factors: Mapping[TradeOff, int],
-        laws: list[Laws],
-        nested: Composition | None,
-        *,
-        symmetric: bool,
-    ) -> None:
-        self.factors, self.laws, self.nested, self.symmetric = factors, laws, nested, symmetric
+    def __init__(self, factors: Mapping[TradeOff, int], *, symmetric: bool) -> None:
+        self.factors, self.symmetric = factors, symmetric
+        lattice = {f: law for f in factors if (law := f.lattice_pld()) is not None}
+        self.known = {f: law_pair(f, n) for f, n in factors.items() if f not in lattice}
+        known = all(low is high for low, high, _ in self.known.values())
+        self.exact = known and not lattice
+        powers = [(lattice[f], n) if f in lattice else self.known[f][::2] for f, n in factors.items()]
+        self.nested = self._compose(powers, once=True) if known and lattice else None
+
+    def _compose(self, powers: Iterable[Any], *, once: bool = False) -> Composition:
+        from tradeoff.accounting.planner import Composition  # engines are loaded with the first question
+
+        return Composition(*zip(*powers, strict=True), symmetric=self.symmetric, once=once)
 
     @cached_property
     def sides(self) -> tuple[Composition, Composition]:
         """Compositions of laws below and above each factor."""
-        pairs = [
-            law_pair(factor, n) if high is None else (low, high, left)
-            for (factor, n), (low, high, left) in zip(self.factors.items(), self.laws, strict=True)
-        ]
-        below = _compose([(low, n) for low, _, n in pairs], symmetric=self.symmetric)
+        pairs = [self.known.get(f) or law_pair(f, n) for f, n in self.factors.items()]
+        below = self._compose((low, n) for low, _, n in pairs)
         if all(low is high for low, high, _ in pairs):
             return below, below
-        return below, _compose([(high, n) for _, high, n in pairs], symmetric=self.symmetric)
-
-    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
-        return self.sides[0].expected(alpha)
-
-    def ceiling(self, epsilon: Array, level: Array) -> Array:
-        return self.sides[0].ceiling(epsilon, level)
+        return below, self._compose((high, n) for _, high, n in pairs)
 
     def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
         """Bound the answer by ``nested``; where that is too wide, also by ``sides``."""
@@ -316,12 +282,19 @@ class _ProductBounds:
 
         A curve below f has the lesser beta, and a profile above delta. Widths only grow with the upper and
         shrink with the lower bound, so none is less than that from the greatest answer of the lower law to
-        the least of the upper.
+        the least of the upper. Where the first engines are a hundred times as narrow, no others are asked.
         """
         least, most = self.sides if question == "beta" else self.sides[::-1]
         if least is most:
             return least.answer(question, at, tol)
-        (lower, upper), (inner, outer) = (side.answer(question, at, None) for side in (least, most))
+        first = (side.answer(question, at, None, engines=1) for side in (least, most))
+        (lower, upper), (inner, outer) = first
+        with np.errstate(invalid="ignore"):
+            wide = ~(np.maximum(upper - lower, outer - inner) <= 0.01 * (inner - upper))
+        if wide.any():
+            (lower[wide], upper[wide]), (inner[wide], outer[wide]) = (
+                side.answer(question, at[wide], None) for side in (least, most)
+            )
         if tol is not None:
             with np.errstate(invalid="ignore"):
                 near = ~((inner > upper) & (measure(question, at, upper, inner) > tol))
@@ -329,14 +302,6 @@ class _ProductBounds:
                 lower[near] = least.answer(question, at[near], tol)[0]
                 outer[near] = most.answer(question, at[near], tol)[1]
         return lower, outer
-
-
-def _compose(
-    powers: list[tuple[PrivacyLossDistribution, int]], *, symmetric: bool, once: bool = False
-) -> Composition:
-    from tradeoff.accounting.planner import Composition  # engines are loaded with the first question
-
-    return Composition(*zip(*powers, strict=True), symmetric=symmetric, once=once)
 
 
 @forward_hooks("_alone", "beta_bounds", "delta_bounds", "epsilon_bounds")
@@ -348,6 +313,14 @@ class CurveFromPLD(TradeOff):
     @cached_property
     def _alone(self) -> Tensor:
         return Tensor({self: 1})
+
+
+def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
+    """Bound 1 - prod (1 - mass)^n; a single mass once is that mass."""
+    positive = [(mass, n) for mass, n in masses if mass.upper > 0]
+    if len(positive) == 1 and positive[0][1] == 1:
+        return positive[0][0]
+    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
@@ -73,17 +73,7 @@ _ARGUMENTS: dict[Question, tuple[str, float, float]] = {
 def answer_query(
     curve: TradeOff, kind: Question, value: Any, tol: float | None, how: QueryKwargs
 ) -> Bounds[float] | Bounds[Array]:
-    """Check a question, and bound its answer in the shape and with the labels of its argument.
-
-    Parameters
-    ----------
-    kind
-        ``"beta"`` at type I errors, ``"delta"`` at losses in nats, ``"epsilon"`` at probabilities.
-    value
-        Numbers of any shape, in the range of the argument; or a symbol.
-    tol
-        Width the bounds must reach; None: as good as a second or so allows.
-    """
+    """Check a question, and bound its answer in the shape and with the labels of its argument."""
     name, least, most = _ARGUMENTS[kind]
     if is_symbol(value):
         formula = curve.formula_at(name, value)
@@ -109,6 +99,8 @@ def answer_query(
         lower, upper = certified_delta(curve, at, tol)
     else:
         lower, upper = certified_epsilon(curve, at, tol)
+    if tol is not None:
+        _require_width(kind, at, lower, upper, tol)
     if argument.ndim == 0:
         return Bounds(float(lower[0]), float(upper[-1]))
     return Bounds(*(_labelled(side.reshape(argument.shape), value, kind) for side in (lower, upper)))
@@ -186,8 +178,8 @@ def explain_infinity(curve: TradeOff) -> str:
     )
 
 
-def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
-    """Bound f(alpha) by the hook of the curve and the facts of every curve; ``refuse`` misses of ``tol``."""
+def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
+    """Bound f(alpha) by the hook of the curve and the facts of every curve."""
     lower, upper = curve.beta_bounds(alpha, tol)
     upper = np.minimum(upper, (1 - Bounds.of(alpha)).upper)
     lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
@@ -197,14 +189,10 @@ def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: 
         upper = np.where(first, np.minimum(upper, most), upper)
         lower = np.minimum(np.where(first, np.maximum(lower, least), lower), upper)
     lower, upper = np.where(last, 0.0, lower), np.where(last, 0.0, upper)
-    if tol is not None and refuse:
-        # Bounds of the ends are as narrow as floats allow, for any tolerance.
-        inner = ~(first | last)
-        _require_width("beta", alpha[inner], lower[inner], upper[inner], tol)
     return lower, upper
 
 
-def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refuse: bool = True) -> Pair:
+def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     """Bound delta(epsilon) by the hook of the curve and the facts of every curve."""
     lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
     if (top := epsilon == np.inf).any():
@@ -215,12 +203,10 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refus
     # Delta is 0 only where no loss is larger; elsewhere it may be below all floats.
     if (nothing := upper == 0).any():
         upper[nothing & (epsilon < curve.sup_loss)] = np.nextafter(0.0, 1.0)
-    if tol is not None and refuse:
-        _require_width("delta", epsilon, lower, upper, tol)
     return lower, upper
 
 
-def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refuse: bool = True) -> Pair:
+def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
     """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot decide."""
     leak = curve.mass_at_infinity
     lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
@@ -239,8 +225,6 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refus
             raise PrecisionError(
                 f"no finite epsilon can be certified at delta = {listed}; use a larger delta", np.inf
             )
-    if tol is not None and refuse:
-        _require_width("epsilon", delta, lower, upper, tol)
     return lower, upper
 
 
@@ -248,6 +232,8 @@ def _require_width(kind: Question, at: Array, lower: Array, upper: Array, tol: f
     """Raise ``PrecisionError`` if some bounds are wider than ``tol``."""
     with np.errstate(invalid="ignore", divide="ignore"):
         width = measure(kind, at, lower, upper, finest=0.0)
+    if kind == "beta":  # bounds of the ends are as narrow as floats allow, for any tolerance
+        width = np.where((at == 0) | (at == 1), 0.0, width)
     wide = np.flatnonzero(width > tol)
     if len(wide):
         worst = float(np.max(width))
@@ -258,6 +244,7 @@ def _require_width(kind: Question, at: Array, lower: Array, upper: Array, tol: f
         )
 
 
+@dataclass(frozen=True, repr=False)
 class BoundsView(BoundsMethods):
     """Questions to a curve with both sides of the answer.
 
@@ -277,10 +264,7 @@ class BoundsView(BoundsMethods):
     True
     """
 
-    __slots__ = ("_curve",)
-
-    def __init__(self, curve: TradeOff) -> None:
-        self._curve = curve
+    _curve: TradeOff
 
     def __repr__(self) -> str:
         return f"bounds of {self._curve!r}"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from functools import wraps
-from inspect import signature
-from typing import Any, ClassVar, NamedTuple, ParamSpec
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,8 +12,6 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import symbols_of, written
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
-
-P = ParamSpec("P")
 
 MANY = 256  # points from which on formulas are evaluated in floats, with their rounding, where they can be
 
@@ -44,7 +39,7 @@ class ClosedForm(TradeOff):
     formulas: Formulas
 
     parameter: ClassVar[str] = ""
-    """Name of the parameter that may be a symbol; none in most."""
+    """Name of the parameter, which may be a symbol in most."""
 
     pattern: ClassVar[str]
     """Notation, with a place for the parameter."""
@@ -52,9 +47,9 @@ class ClosedForm(TradeOff):
     elementary: ClassVar[bool] = False
     """Whether formulas are of arithmetic and functions of ``intervals.float_balls`` alone."""
 
-    @abstractmethod
     def theta_ball(self) -> Any:
         """Return the exact parameters of the formulas."""
+        return to_balls(getattr(self, self.parameter))
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return self._enclose(self.formulas.beta, alpha, 0.0, 1.0)
@@ -117,23 +112,3 @@ def enclose(
         wide = wide[~(width <= 2.0**-50 * size)]
         bits *= 4
     return lower, upper
-
-
-def suggest_mechanism(call: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Return a decorator of a constructor whose error for unknown keywords names the mechanism meant."""
-
-    def decorate(construct: Callable[P, None]) -> Callable[P, None]:
-        names = signature(construct).parameters
-
-        @wraps(construct)
-        def checked(*args: P.args, **given: P.kwargs) -> None:
-            for name in given.keys() - names:
-                curve = type(args[0]).__name__
-                raise TypeError(
-                    f"the curve {curve} has no parameter {name!r}; for noise use tradeoff.mechanisms.{call}"
-                )
-            construct(*args, **given)
-
-        return checked
-
-    return decorate

@@ -67,15 +67,6 @@ class Identity(ClosedForm):
     def loss_distribution(self) -> AtomicLaw:
         return AtomicLaw(np.zeros(1), np.zeros(1), slack=np.zeros(1))
 
-    def renyi_bounds(self, order: float) -> Bounds:
-        """Return the Rényi divergence of any order: 0."""
-        return Bounds(0.0, 0.0)
-
-    def group(self, k: int) -> Identity:
-        if not is_symbol(k):
-            count("k", k)
-        return self
-
     def _key(self) -> tuple[()]:
         return ()
 
@@ -218,9 +209,6 @@ class PureDP(ClosedForm):
         lambda x, e: maximum(maximum(-expm1(x - e) / (1 + exp(-e)), -expm1(x)), 0),
         lambda delta, e: log(maximum(1 - delta, (1 - delta) * exp(e) - delta)),
     )
-
-    def theta_ball(self) -> Balls:
-        return to_balls(self.epsilon_0)
 
     def loss_distribution(self) -> AtomicLaw:
         return binomial_law(self.epsilon_0, 1)

@@ -26,8 +26,9 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy
-from tradeoff.families._closed_form import MANY, ClosedForm, Formulas, suggest_mechanism
-from tradeoff.families.approximate_dp import Identity
+from tradeoff.errors import advise_keywords
+from tradeoff.families._closed_form import MANY, ClosedForm, Formulas
+from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.pld.gaussian import GaussianLaw
@@ -85,7 +86,9 @@ class Gaussian(ClosedForm):
     square: Fraction | None = field(default=None, init=False)
     """Exact mu^2 of a product or a group unless that of a float; ``mu`` is its root, rounded up."""
 
-    @suggest_mechanism("Gaussian(noise_multiplier=...)")
+    @advise_keywords(
+        lambda _: "for noise use tradeoff.mechanisms.Gaussian(noise_multiplier=...)", "the curve Gaussian"
+    )
     def __init__(self, mu: Parameter) -> None:
         object.__setattr__(self, "mu", real("mu", mu, 0))
         if not is_symbol(mu) and MAX_LOSS < self.mu < math.inf:
@@ -125,27 +128,28 @@ class Gaussian(ClosedForm):
     def theta_ball(self) -> Balls:
         return to_balls(self.mu) if self.square is None else sqrt(to_balls(self.square))
 
+    @property
+    def _limit(self) -> ClosedForm | None:
+        """The curve of mu = 0 or of an infinite one."""
+        return TotalVariation(1.0) if np.isinf(self.mu) else Identity() if self.mu == 0 else None
+
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        if np.isinf(self.mu):
-            return np.zeros_like(alpha), np.zeros_like(alpha)
-        if self.mu == 0:
-            return Identity().beta_bounds(alpha, tol)
+        if (limit := self._limit) is not None:
+            return limit.beta_bounds(alpha, tol)
         if len(alpha) > MANY:
             return shifted_tail(alpha, self.mu)[0], shifted_tail(alpha, self.least)[1]
         return super().beta_bounds(alpha, tol)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if np.isinf(self.mu):
-            return np.ones_like(epsilon), np.ones_like(epsilon)
-        if self.mu == 0:
-            return Identity().delta_bounds(epsilon, tol)
+        if (limit := self._limit) is not None:
+            return limit.delta_bounds(epsilon, tol)
         if len(epsilon) > MANY:
             return _profile_in_floats(epsilon, self.least)[0], _profile_in_floats(epsilon, self.mu)[1]
         return super().delta_bounds(epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        if not 0 < self.mu < np.inf:
-            return super().epsilon_bounds(delta, tol)
+        if (limit := self._limit) is not None:
+            return limit.epsilon_bounds(delta, tol)
         if len(delta) > MANY:
             return self._many_losses(delta)
         mu, x, moving = float(self.mu), self._newton(delta), np.ones(len(delta), dtype=bool)
@@ -204,13 +208,11 @@ class Gaussian(ClosedForm):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
-        return Bounds(1.0, 1.0) if np.isinf(self.mu) else Bounds(0.0, 0.0)
+        return Bounds(0.0, 0.0) if (limit := self._limit) is None else limit.mass_at_infinity
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        if np.isinf(self.mu):  # all its losses are infinite
-            return Bounds(-np.inf, np.inf)
-        return Bounds(np.inf, np.inf) if self.mu > 0 else Bounds(0.0, 0.0)
+        return Bounds(np.inf, np.inf) if (limit := self._limit) is None else limit.loss_bounds
 
     def loss_distribution(self) -> GaussianLaw:
         return GaussianLaw(float(self.mu), self.square)

@@ -35,7 +35,8 @@ from tradeoff.curves.parameters import (
     number,
     real,
 )
-from tradeoff.families._closed_form import ClosedForm, Formulas, suggest_mechanism
+from tradeoff.errors import advise_keywords
+from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import gaussian_beta, gaussian_profile
 from tradeoff.intervals.bounds import Bounds
@@ -89,7 +90,7 @@ class Laplace(ClosedForm):
     shift: Fraction | None = field(default=None, init=False)
     """Exact epsilon of a group where it is not a float; ``epsilon_0`` is rounded up."""
 
-    @suggest_mechanism("Laplace(scale=...)")
+    @advise_keywords(lambda _: "for noise use tradeoff.mechanisms.Laplace(scale=...)", "the curve Laplace")
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, MAX_LOSS))
 
@@ -163,10 +164,6 @@ class BoundedRange(ClosedForm):
     end (Dong, Durfee, Rogers 2020). Its corner is alpha = (u - r)/(1 - r), beta = (r/u - r)/(1 - r),
     u = e^-t, r = e^-eps. Over all t the corners make up the curve above, which is convex, and so the hull of
     the minimum.
-
-    >>> f = BoundedRange(1.0)
-    >>> f, round(f(0.25), 6), round(f.delta(0.5), 6), f.epsilon(0)
-    (BR_{1}, 0.524633, 0.077405, 1.0)
     """
 
     epsilon_0: float
@@ -178,9 +175,6 @@ class BoundedRange(ClosedForm):
 
     elementary = True
     formulas = Formulas(logistic_beta, logistic_profile, logistic_loss)
-
-    def theta_ball(self) -> Balls:
-        return to_balls(self.epsilon_0)
 
     def loss_distribution(self) -> BoundedRangeLaw:
         return BoundedRangeLaw(self.epsilon_0)
@@ -195,10 +189,6 @@ class Truncated(ClosedForm):
     that is cut off and k = 1 - 2 s the rest, the errors of a threshold are affine in those without it:
     f(alpha) = (g(k alpha + s) - s)_+/k, and hence delta(x) = (delta_g(x) + s (e^x - 1))/k up to the loss at
     the end of the support; from there on it is the mass at infinity.
-
-    >>> f = Truncated(1.0, 1.0, 5.0, normal=False)
-    >>> round(f.delta(1.0), 6), round(f(0.1), 6)
-    (0.005828, 0.722344)
     """
 
     scale: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from threading import Lock
@@ -51,13 +51,18 @@ Sum = tuple[float, float]  # high and low part of a running sum: together at lea
 
 
 def add_up(running: Sum, amount: float) -> Sum:
-    """Return a sum plus an amount, rounded up by at most a relative 2^-104.
-
-    >>> add_up(add_up((1e16, 0.0), 1.0), 1.0)
-    (1.0000000000000002e+16, 0.0)
-    """
+    """Return a sum plus an amount, rounded up by at most a relative 2^-104."""
     high = math.fsum((*running, amount))
-    return high, float(total((*running, amount, -high)).upper) + 0.0  # -0.0 becomes 0.0
+    return high, sum_above(*running, amount, -high) + 0.0  # -0.0 becomes 0.0
+
+
+def sum_above(*terms: float) -> float:
+    """Return the exact sum rounded up; the sign of the error of ``fsum`` is that of its rounding."""
+    try:
+        result = math.fsum(terms)
+    except OverflowError:
+        return math.inf
+    return result if math.fsum((*terms, -result)) <= 0 else math.nextafter(result, math.inf)
 
 
 def widen(limit: float) -> Bounds:
@@ -175,9 +180,8 @@ class Filter(StepRecord):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.limits: tuple[float, ...] = self._limits()
+        self._largest = [max(limit, float(widen(limit).lower)) for limit in self.limits]
         self.totals = ((0.0, 0.0),) * len(self.limits)
-
-    # Defined by subclasses.
 
     def _limits(self) -> tuple[float, ...]:
         """Return the limits of the sums: by default the parameters."""
@@ -190,8 +194,6 @@ class Filter(StepRecord):
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         """Convert amounts of the resources into the units of the filter."""
         return amounts
-
-    # The protocol.
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound.
@@ -221,8 +223,8 @@ class Filter(StepRecord):
         return self._report([max(0.0, -total((*sums, -limit)).upper) for sums, limit in each], "lower")
 
     def _fits(self, cost: tuple[float, ...]) -> bool:
-        each = zip(self.totals, cost, self.limits, strict=True)
-        return all(total((*sums, more)).upper <= max(limit, widen(limit).lower) for sums, more, limit in each)
+        each = zip(self.totals, cost, self._largest, strict=True)
+        return all(sum_above(*sums, more) <= largest for sums, more, largest in each)
 
     def would_exceed(self, step: Step) -> bool:
         """Return whether ``spend(step)`` would raise ``BudgetExceeded`` now; another thread may spend first.
@@ -352,6 +354,7 @@ def gdp_mu(curve: TradeOff) -> float:
     return max(cap(curve), cap(curve.inverse()))
 
 
+@lru_cache(maxsize=256)
 def pure_loss(curve: TradeOff) -> tuple[float, float]:
     """Return (epsilon, delta) with f, f^-1 >= f_{eps,delta}: largest finite loss, mass at infinity."""
     orders = both_orders(curve)
@@ -367,8 +370,9 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
         # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
         return square(curve.shift, curve.sigma, 0.5), 0.0
     if isinstance(curve, Tensor):
-        rhos, deltas = zip(*(zcdp(factor) for factor in curve.factors), strict=True)
-        return _sum_costs(curve.factors.values(), rhos), _sum_costs(curve.factors.values(), deltas)
+        parts = [(whole(n), zcdp(factor)) for factor, n in curve.factors.items()]
+        rho, delta = (float(total(n * cost[k] for n, cost in parts).upper) for k in (0, 1))
+        return rho, delta
     epsilon, delta = pure_loss(curve)
     # mu-GDP is mu^2/2-zCDP, and (eps, delta)-DP delta-approximately eps^2/2-zCDP (Bun, Steinke 2016).
     return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve)), times=0.5), delta
@@ -383,11 +387,6 @@ def is_sampled(curve: object) -> bool:
         return True
     parts = curve.factors if isinstance(curve, Tensor) else getattr(curve, "operands", ())
     return any(map(is_sampled, parts))
-
-
-def _sum_costs(counts: Iterable[int], costs: Iterable[float]) -> float:
-    """Return the sum of costs with their counts, rounded up."""
-    return float(total(whole(n) * cost for n, cost in zip(counts, costs, strict=True)).upper)
 
 
 @lru_cache(maxsize=256)

@@ -33,7 +33,7 @@ from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, tot
 from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import Nodes, end, orders
+from tradeoff.operators.tabulate import Nodes, both_orders, end
 from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
@@ -123,29 +123,8 @@ class Reduction(Displayed):
 
 
 def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
-    """Find the least mu with f >= G_mu (x) f_{0,failure}, certified for every alpha.
+    """Find the least mu with f >= G_mu (x) f_{0,failure} = g, certified for every alpha.
 
-    Parameters
-    ----------
-    f
-        Any curve; one order and its inverse have the same mu.
-    failure
-        Probability in [0, 1] that the Gaussian bound may leave out; default: 1e-10, and 0 for a Gaussian
-        curve, whose regret is 0 then.
-
-    Returns
-    -------
-    Reduction
-        ``mu`` an upper bound, with its lower bound, regret, the best case and the place where it is tight.
-
-    Raises
-    ------
-    PrecisionError
-        If neither the profile down to ``failure`` nor the structure of the curve bounds mu; give a larger
-        failure.
-
-    Notes
-    -----
     f >= g iff delta_f <= delta_g at every real eps. As g is symmetric, eps >= 0 for f and for f^-1 is enough;
     and from the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are
     decided by convexity.
@@ -169,7 +148,7 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     own = {nodes.curve: nodes for nodes in searched}
     places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
     sides = []
-    for (order,) in orders(f):
+    for order in both_orders(f):
         far, known = min(end(order, level), FAR) or 1.0, own.get(order)
         last = float(known.epsilon[-1]) if known else 0.0
         more = np.linspace(last, far, 9)[1:] if known and far > last else np.empty(0)
@@ -235,7 +214,7 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     """
     result: dict[TradeOff, Side] = {}
     for part in h.operands if type(h) is HullOfMinimum else (h,):
-        sides = [Side(order, end(order, failure), k == 1) for k, (order,) in enumerate(orders(part))]
+        sides = [Side(order, end(order, failure), k == 1) for k, order in enumerate(both_orders(part))]
         # delta(0), the total variation, is that of both orders.
         if failure < 1 and min(side.reach for side in sides) > 0:
             result |= {side.curve: side for side in sides}

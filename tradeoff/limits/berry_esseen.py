@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -16,13 +16,15 @@ from tradeoff import balls
 from tradeoff.balls import Balls, lower_float, normal_isf, normal_sf, to_ball, union, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.product import combine_masses
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.intervals import polygon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import clip, expm1, log, log1p, minimum, rational, sqrt, total, whole
+from tradeoff.intervals.functions import log, minimum, rational, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
+from tradeoff.operators.tabulate import largest
 from tradeoff.pld.law import bound_mass
 
 _BITS = balls.PRECISION // 2
@@ -34,27 +36,17 @@ class NormalPair:
     """A pair P, Q with |P(S <= t) - Phi((t - m_P)/s_P)| <= gamma_p at every t, and likewise under Q.
 
     A test at threshold t = m_P + s_P z has alpha = P(S > t) within gamma_p of Phi(-z) and beta = Q(S <= t)
-    within gamma_q of Phi(r z - d), where r = s_P/s_Q and d = (m_Q - m_P)/s_Q. With ``mass_at_minus_infinity``
-    p under P and ``mass_at_plus_infinity`` q under Q, f(alpha) = (1 - q) f_finite(alpha/(1 - p)).
+    within gamma_q of Phi(r z - d), r = s_P/s_Q the ``ratio`` and d = (m_Q - m_P)/s_Q the ``distance``. With
+    ``mass_at_minus_infinity`` p under P and ``mass_at_plus_infinity`` q under Q, f(alpha) is
+    (1 - q) f_finite(alpha/(1 - p)).
     """
 
-    gap: Bounds
-    sd_p: Bounds
-    sd_q: Bounds
+    ratio: Bounds
+    distance: Bounds
     gamma_p: float
     gamma_q: float
     mass_at_minus_infinity: Bounds = NOTHING
     mass_at_plus_infinity: Bounds = NOTHING
-
-    @cached_property
-    def ratio(self) -> Bounds:
-        """Bound r = s_P/s_Q."""
-        return self.sd_p / self.sd_q
-
-    @cached_property
-    def distance(self) -> Bounds:
-        """Bound d = (m_Q - m_P)/s_Q."""
-        return self.gap / self.sd_q
 
     @cached_property
     def is_trivial(self) -> bool:
@@ -245,7 +237,7 @@ class BerryEsseen:
     @property
     def mu(self) -> float:
         """The mean gap over the null's standard deviation, the larger of two orders."""
-        return max(float(below.gap.upper / below.sd_p.lower) for below, _ in self.pairs)
+        return max(float((below.distance / below.ratio).upper) for below, _ in self.pairs)
 
     def guarantee(self) -> TradeOff:
         r"""Return a certified curve below the composition, a polygon of lines that may enter products.
@@ -260,7 +252,9 @@ class BerryEsseen:
         slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
         # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.
         height = (1 - Bounds.of(self._delta(log(slope).lower, 1))).lower
-        below = PiecewiseLinear.from_lines(slope, height).assuming(*self.of.assumptions)
+        ends = (map(polygon.whole, side.tolist()) for side in (slope, height))
+        lines = ((s, polygon.ONE, h) for s, h in zip(*ends, strict=True))
+        below = largest(lines, up=False).assuming(*self.of.assumptions)
         return symmetrise(below, assume="both-orders") if self.of.symmetric else below
 
     def lower(self, alpha: ArrayLike) -> Any:
@@ -268,22 +262,23 @@ class BerryEsseen:
 
         The bound is :math:`G_\mu(\alpha + \gamma) - \gamma` or 0.
         """
-        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
-        # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
-        [(below, _), *others] = self.pairs
-        return shaped(self._polygon.bounds(flat).lower if others else below.bounds(flat)[0], shape)
+        return self.bounds(alpha).lower
 
     def upper(self, alpha: ArrayLike) -> Any:
         r"""Bound f(alpha) from above, for alpha in [0, 1].
 
         The bound is :math:`G_\mu(\alpha - \gamma) + \gamma` or :math:`1 - \alpha`.
         """
-        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
-        return shaped(np.min([above.bounds(flat)[1] for _, above in self.pairs], axis=0), shape)
+        return self.bounds(alpha).upper
 
     def bounds(self, alpha: ArrayLike) -> Bounds:
         """Bound f(alpha) for alpha in [0, 1]."""
-        return Bounds(self.lower(alpha), self.upper(alpha))
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
+        high = np.min([above.bounds(flat)[1] for _, above in self.pairs], axis=0)
+        # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
+        [(below, _), *others] = self.pairs
+        low = self._polygon.bounds(flat).lower if others else below.bounds(flat)[0]
+        return Bounds(shaped(low, shape), shaped(high, shape))
 
     def delta(self, epsilon: ArrayLike) -> Bounds:
         r"""Bound delta(epsilon), epsilon in nats.
@@ -300,17 +295,10 @@ class BerryEsseen:
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the smallest epsilon, in nats, with delta(epsilon) <= delta; +inf if the band has none."""
-        return Bounds(self._epsilon(delta, 0), self.most_epsilon(delta))
-
-    def most_epsilon(self, delta: ArrayLike) -> Any:
-        """Return the upper side of ``epsilon`` alone, at half its cost."""
-        return self._epsilon(delta, 1)
-
-    def _epsilon(self, delta: ArrayLike, side: int) -> Any:
-        """Return where one side of delta is still above a level (0), or no longer above it (1)."""
         level, shape = flattened("delta", delta, 0.0, 1.0)
-        result = bracket_root(lambda x: self._delta(x, side), level)[side]
-        return shaped(np.where(level < 1, result, -np.inf), shape)
+        # Where the lower side of delta is still above the level, and the upper one no longer.
+        sides = (bracket_root(partial(self._delta, side=side), level)[side] for side in (0, 1))
+        return Bounds(*(shaped(np.where(level < 1, each, -np.inf), shape) for each in sides))
 
     def _delta(self, epsilon: Array, side: int) -> Array:
         """Bound delta, the larger of all orders, from below (0) or above (1)."""
@@ -386,24 +374,24 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
         gap = gap + total(whole(n) * m.kl for _, m, n in law)
     masses = (_added_mass(powers, side, reverse=reverse) for reverse in (True, False))
     (sd_p, sd_q), (gamma_p, gamma_q) = sds, gammas
-    return NormalPair(gap, sd_p, sd_q, gamma_p, gamma_q, *masses)
+    return NormalPair(sd_p / sd_q, gap / sd_q, gamma_p, gamma_q, *masses)
 
 
 def _added_mass(powers: Powers, side: int, *, reverse: bool) -> Bounds:
-    """Bound 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``)."""
-    masses = [(_mass(factor, side, reverse=reverse), n) for factor, n in powers.items()]
-    positive = [(mass, n) for mass, n in masses if mass.upper > 0]
-    if len(positive) == 1 and positive[0][1] == 1:
-        return positive[0][0]
-    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
+    """Bound 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``).
 
-
-def _mass(factor: TradeOff, side: int, *, reverse: bool) -> Bounds:
-    """Bound the mass at infinity of the law that replaces a factor: a law below it may have more."""
-    laws = factor.laws()
-    if laws[0] is laws[1]:
-        return (factor.inverse() if reverse else factor).mass_at_infinity
-    return bound_mass(laws[side].mass_at_minus_infinity if reverse else laws[side].mass_at_plus_infinity)
+    Of a factor between two laws it is that of the one on this side, which may have more.
+    """
+    masses: list[tuple[Bounds, int]] = []
+    for factor, n in powers.items():
+        laws = factor.laws()
+        if laws[0] is laws[1]:
+            mass = (factor.inverse() if reverse else factor).mass_at_infinity
+        else:
+            law = laws[side]
+            mass = bound_mass(law.mass_at_minus_infinity if reverse else law.mass_at_plus_infinity)
+        masses.append((mass, n))
+    return combine_masses(masses)
 
 
 def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import matmul
@@ -12,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from tradeoff.accounting.lattice.place import common_spacing
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, MOST, Number, Numbers, choice, count, is_symbol, losses, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.product import tensor
 from tradeoff.errors import KindError, PrecisionError
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
@@ -176,10 +177,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     if math.isinf(gap):
         raise PrecisionError(f"the losses of {curve!r} are too large: their moments overflow floats", np.inf)
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
-    leaks = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is not None)
-    rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)
-    finite = attach_masses(_gaussian(mu), rest.mass_at_minus_infinity, rest.mass_at_plus_infinity)
-    return ApproximateCurve(finite @ leaks, *_THEOREM, curve, mu)
+    shape = attach_masses(_gaussian(mu), curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
+    return ApproximateCurve(shape, *_THEOREM, curve, mu)
 
 
 def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> ApproximateCurve:
@@ -319,36 +318,21 @@ def attach_masses(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_
     return finite @ PiecewiseLinear([0.0, 1 - p], [1 - q, 0.0])
 
 
-@dataclass(frozen=True)
-class _Expansion:
-    """Cumulants of the sum under one law."""
+def _expanded(cumulants: Sequence[float], t: Array, span: float, sign: int) -> Array:
+    """Return P(S <= t), or P(S > t) for a sign of -1; on a lattice of this span, at its points.
 
-    mean: float
-    variance: float
-    third: float
-    fourth: float
-
-    def cdf(self, t: Array, span: float) -> tuple[Array, Array]:
-        """Return P(S <= t) and P(S > t) by the expansion; on a lattice of this span, at its points.
-
-        At the midpoint t + span/2 of two lattice points the sum's law is met by the expansion whose cumulants
-        are those of the sum less those of the uniform law on an interval of length span (Kolassa and
-        McCullagh 1990).
-        """
-        variance = max(self.variance - span**2 / 12, 1e-3 * self.variance)
-        sd = math.sqrt(variance)
-        skewness, kurtosis = self.third / variance / sd, self.fourth / variance / variance
-        kurtosis += (
-            min(span / sd, 1e40) ** 4 / 120
-        )  # wider spans add more than a probability, which is clipped
-        x = np.clip((t + span / 2 - self.mean) / sd, -40.0, 40.0)  # farther out the density is 0 in floats
-        square = x * x
-        # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5
-        hermite = skewness / 6 * (square - 1) + x * (
-            kurtosis / 24 * (square - 3) + skewness**2 / 72 * (square**2 - 10 * square + 15)
-        )
-        correction = np.exp(-square / 2) / math.sqrt(2 * math.pi) * hermite
-        return ndtr(x) - correction, ndtr(-x) + correction
+    At the midpoint t + span/2 of two lattice points the sum's law is met by the expansion whose cumulants are
+    those of the sum less those of the uniform law on an interval of length span (Kolassa, McCullagh 1990).
+    """
+    mean, variance, third, fourth = cumulants
+    variance = max(variance - span**2 / 12, 1e-3 * variance)
+    sd = math.sqrt(variance)
+    skewness, kurtosis = third / variance / sd, fourth / variance / variance
+    kurtosis += min(span / sd, 1e40) ** 4 / 120  # wider spans add more than a probability, which is clipped
+    x = np.clip((t + span / 2 - mean) / sd, -40.0, 40.0)  # farther out the density is 0 in floats
+    # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5
+    hermite = np.polynomial.hermite_e.hermeval(x, [0, 0, skewness / 6, kurtosis / 24, 0, skewness**2 / 72])
+    return np.asarray(ndtr(sign * x) - sign * np.exp(-(x * x) / 2) / math.sqrt(2 * math.pi) * hermite)
 
 
 def edgeworth(curve: TradeOff) -> ApproximateCurve:
@@ -388,25 +372,25 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     null = [(moments(factor)[0], n) for factor, n in powers.items()]
     other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]
 
-    def expand(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
+    def expand(law: list[tuple[Moments, int]], sign: int) -> tuple[float, float, float, float]:
         """Add cumulants; for the other law they are moments of -L, so the first and third change sign."""
         mean, variance, third = (
             math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
         )
-        return _Expansion(sign * mean, variance, -sign * third, math.fsum(n * m.cumulant4 for m, n in law))
+        return sign * mean, variance, -sign * third, math.fsum(n * m.cumulant4 for m, n in law)
 
     both = under_p, under_q = expand(null, -1), expand(other, +1)
     span, offset = lattice(powers)
     estimate = clt(curve).trusted()  # refuses losses too small for floats; right where there are none
-    if under_p.variance > 0:
+    if under_p[1] > 0:
         # Thresholds over the bulk of both laws: Phi(-9) is 1e-19.
-        low = min(e.mean - 9 * math.sqrt(e.variance) for e in both)
-        high = max(e.mean + 9 * math.sqrt(e.variance) for e in both)
+        low = min(mean - 9 * math.sqrt(variance) for mean, variance, *_ in both)
+        high = max(mean + 9 * math.sqrt(variance) for mean, variance, *_ in both)
         t = np.linspace(low, high, 8001)
         if span:
             first, last = math.floor((low - offset) / span), math.ceil((high - offset) / span)
             t = offset + span * np.arange(first, last + 1, max(1, (last - first) // 8001), dtype=float)
-        finite = _curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0])
+        finite = _curve(_expanded(under_p, t, span, -1), _expanded(under_q, t, span, 1))
         estimate = attach_masses(finite, curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
     hypotheses = (
         "sum of many comparable factors",
@@ -429,16 +413,8 @@ def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
         shift = float(np.log1p(-p) - np.log1p(-q)) if max(p, q) < 1 else 0.0
         offset += n * (float(atoms[0]) + shift) if len(atoms) else 0.0
         gaps.extend(np.diff(atoms).tolist())
-    # Euclid's algorithm in floats: gaps miss a lattice by up to 1e-9 of the widest.
-    widest = span = max(gaps)
-    for gap in sorted(set(gaps)):
-        rest = gap
-        while rest > 1e-9 * widest:
-            span, rest = rest, span % rest
-            rest = 0.0 if span - rest < 1e-9 * widest else rest
-        if span < 1e-5 * widest:
-            return 0.0, 0.0
-    return span, offset if span else 0.0
+    span = common_spacing(np.array(gaps), 1e-5 * max(gaps))
+    return (span, offset) if span else (0.0, 0.0)
 
 
 def _curve(alpha: Array, beta: Array) -> PiecewiseLinear:

@@ -6,7 +6,8 @@ import inspect
 import re
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from fractions import Fraction
@@ -65,6 +66,9 @@ def refuse_attribute(owner: object, name: str) -> NoReturn:
 class Declared:
     """Object of declared fields: each is documented, checked and converted where it is declared."""
 
+    unshown: ClassVar[Mapping[str, Any]] = {}
+    """Defaults that ``parameters()`` leaves out."""
+
     def __post_init__(self) -> None:
         """Check the fields that have a range, and convert each to the number it means."""
         for each in fields(self):  # type: ignore[arg-type]  # a dataclass
@@ -75,7 +79,7 @@ class Declared:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, without those that are None."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
-        return {name: value for name, value in values.items() if value is not None}
+        return {name: value for name, value in values.items() if value not in (None, self.unshown.get(name))}
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
@@ -124,10 +128,10 @@ class Mechanism(Declared, ABC):
     def order(self) -> Order:
         """How the two orders of a pair of neighbours are combined in a plan.
 
-        ``"symmetric"``: both have the same curve. ``"tied"``: they differ, and all tied mechanisms of a plan
-        share one order. ``"free"``: they differ, and each release may have either order.
+        ``"symmetric"``: both have the same curve. ``"tied"``: they may differ, and all tied mechanisms of a
+        plan share one order. ``"free"``: they differ, and each release may have either order.
         """
-        return "symmetric"
+        return "tied" if self.adjacency == "add-remove" else "symmetric"
 
     @abstractmethod
     def curve(self) -> TradeOff:
@@ -276,19 +280,24 @@ def by_number(build: Any) -> Any:
     return build
 
 
+def suggest(word: str, allowed: Collection[str]) -> str:
+    """Return advice for an unknown name: the allowed one that is probably meant, if any."""
+    meant = SYNONYMS.get(word)
+    if meant in allowed:
+        return f"did you mean {meant}?"
+    if word in {"epsilon", "eps"} and "scale" in allowed:
+        return "scale is the sensitivity over epsilon"
+    return "".join(f"did you mean {each}?" for each in get_close_matches(word, allowed, 1))
+
+
 def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function, or a constructor, whose error for unknown keywords names the parameters meant."""
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
     def advise(kind: str, name: str) -> str:
-        if SYNONYMS.get(name) in names:
-            return f"did you mean {SYNONYMS[name]}?"
-        if name in {"steps", "count", "n", "rounds", "num_steps"}:
+        if name in {"steps", "count", "n", "rounds", "num_steps"} and SYNONYMS.get(name) not in names:
             return f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
-        if name in {"epsilon", "eps"} and "scale" in names:
-            return "scale is the sensitivity over epsilon"
-        close = get_close_matches(name, names, 1)
-        return f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
+        return suggest(name, names) or f"its parameters are {', '.join(names)}"
 
     @wraps(function)
     def checked(*args: P.args, **given: P.kwargs) -> T:
@@ -317,13 +326,22 @@ def in_interval(interval: str) -> Callable[[str, Any], float]:
     return partial(number, low=low, high=high, open_low=interval[0] == "(", open_high=interval[-1] == ")")
 
 
+def number_list(
+    name: str, values: Any, check: Callable[[str, Any], T], kind: str = "numbers"
+) -> tuple[T, ...]:
+    """Return a list of numbers as a tuple, each checked."""
+    if isinstance(values, str | bytes | AbstractSet | Mapping) or not np.iterable(values):
+        raise domain(name, values, f"a list of {kind}")
+    return tuple(check(f"{name}[{k}]", each) for k, each in enumerate(values))
+
+
 def numbers(name: str, value: Any, check: Callable[[str, Any], float]) -> float | tuple[float, ...]:
-    """Return one number, or a list of them as a tuple, each checked."""
+    """Return one number, or a list of at least one, each checked."""
     if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) == 0 or is_masked(value):
         return check(name, value)
     if len(value) == 0:
         raise domain(name, value, "a list of at least one real number")
-    return tuple(check(f"{name}[{k}]", each) for k, each in enumerate(value))
+    return number_list(name, value, check)
 
 
 def _check_mechanism(name: str, value: Any) -> Mechanism:
@@ -339,13 +357,7 @@ def _check_mechanism(name: str, value: Any) -> Mechanism:
 
 
 def loss(sensitivity: Any, noise: Any, name: str = "noise_multiplier") -> float:
-    """Return sensitivity/noise, rounded up; of lists the root of the sum of squares of the quotients.
-
-    It is the mu of normal noise, and the epsilon of Laplace noise. ``DomainError`` names the noise.
-
-    >>> loss(1, 8), loss(1, 3) > 1 / 3, loss([6, 4], [2, 1])
-    (0.125, True, 5.0)
-    """
+    """Return sensitivity/noise, rounded up; of lists the root of the sum of squares of the quotients."""
     quotients = np.atleast_1d(to_balls(sensitivity) / to_balls(noise))
     return check_loss(upper_float(sqrt(sum(quotients**2))), sensitivity, noise, name)
 
@@ -359,18 +371,10 @@ def check_loss(value: float, sensitivity: Any, noise: Any, name: str = "noise_mu
 
 
 def ratio(above: float | Fraction, below: float | Fraction) -> float:
-    """Return above/below, rounded up.
-
-    >>> ratio(1, 8), ratio(1, 3) > 1 / 3
-    (0.125, True)
-    """
+    """Return above/below, rounded up."""
     return upper_float(to_balls(above) / to_balls(below))
 
 
 def root(square: Fraction) -> float:
-    """Return the square root of a positive fraction, rounded up.
-
-    >>> root(Fraction(9)), root(Fraction(2)) ** 2 > 2
-    (3.0, True)
-    """
+    """Return the square root of a positive fraction, rounded up."""
     return upper_float(sqrt(to_balls(square)))

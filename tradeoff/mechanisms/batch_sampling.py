@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any
-
-import numpy as np
+from types import MappingProxyType
 
 from tradeoff.balls import Balls, binomial_tail, lower_float, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
@@ -30,13 +26,13 @@ from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,
-    Order,
     adjacency_field,
     in_interval,
     integer_range,
     loss,
     mechanism,
     noise_field,
+    number_list,
     one_of,
     parameter,
     rate_field,
@@ -85,10 +81,6 @@ class TruncatedSubsampledGaussian(Mechanism):
     )
     adjacency: Adjacency | None = adjacency_field("add-remove")
 
-    @property
-    def order(self) -> Order:
-        return "tied" if self.adjacency == "add-remove" else "symmetric"
-
     def curve(self) -> TradeOff:
         n, p, most = self.dataset_size, self.sample_rate, self.batch_size
         free = SubsampledGaussian(self.noise_multiplier, p, adjacency=self.adjacency).curve()
@@ -115,21 +107,11 @@ def full_batch(records: int, chance: float, most: int) -> tuple[Balls, Balls, fl
     """Return P(Bin(n-1, p) >= B), 1 less that, and (B/n) P(Bin(n, p) > B)/P(Bin(n-1, p) >= B), rounded up.
 
     The last is the mean of p B/(r+1) over the number r >= B of others: the rate of a record in a full batch.
-
-    >>> full, not_full, rate = full_batch(3, 0.5, 2)
-    >>> float(full.mid()), float(not_full.mid()), 1 / 3 <= rate < 0.33333333333333343
-    (0.25, 0.75, True)
     """
     p = to_ball(chance)
     full = binomial_tail(records - 1, p, most)
     rate = most * binomial_tail(records, p, most + 1) / (records * full)
     return full, binomial_tail(records - 1, 1 - p, records - most), min(chance, upper_float(rate))
-
-
-def _number_list(name: str, values: Any, interval: str) -> tuple[Any, ...]:
-    if isinstance(values, str | bytes | AbstractSet | Mapping) or not np.iterable(values):
-        raise domain(name, values, "a list of numbers")
-    return tuple(in_interval(interval)(f"{name}[{i}]", value) for i, value in enumerate(values))
 
 
 @mechanism
@@ -147,18 +129,17 @@ class MixtureOfGaussians(Mechanism):
     """
 
     adjacency = "add-remove"
-    order = "tied"
 
     sigma: float = real_range("Standard deviation of the noise, in the unit of the sum.", "(0, inf]")
     sensitivities: tuple[float, ...] = parameter(
         "Norms :math:`c_i` of the contribution of the record, in the unit of the sum.",
         "list of float in [0, inf)",
-        partial(_number_list, interval="[0, inf)"),
+        partial(number_list, check=in_interval("[0, inf)")),
     )
     probabilities: tuple[float, ...] = parameter(
         "Probability of each; they must add to 1 within 1e-12, and are divided by their sum.",
         "list of float in [0, 1]",
-        partial(_number_list, interval="[0, 1]"),
+        partial(number_list, check=in_interval("[0, 1]")),
     )
 
     def __post_init__(self) -> None:
@@ -192,7 +173,6 @@ class BandedFactorization(Mechanism):
 
     scheme = "poisson"
     adjacency = "add-remove"
-    order = "tied"
 
     noise_multiplier: float = real_range(
         "Standard deviation over clipping norm times largest column norm of the strategy matrix.", "(0, inf]"
@@ -242,6 +222,7 @@ class ShuffledRandomizers(Mechanism):
     scheme = "shuffled"
     adjacency = "replace-one"
     sized = True
+    unshown = MappingProxyType({"size": 1})
 
     epsilon: float = real_range("Loss of each answer towards the shuffler, in nats.", "[0, 700]")
     records: int = integer_range("Number of answers.", high=MOST_RECORDS)
@@ -262,9 +243,6 @@ class ShuffledRandomizers(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._build(ShuffledCurve, 1.0)  # checks that the fields fit
-
-    def parameters(self) -> dict[str, Any]:
-        return {name: value for name, value in super().parameters().items() if (name, value) != ("size", 1)}
 
     def curve(self) -> TradeOff:
         return self._build(ShuffledCurve, self.epsilon) if self.epsilon else Identity()
@@ -312,7 +290,6 @@ class RandomAllocation(Mechanism):
 
     scheme = "allocated"
     adjacency = "add-remove"
-    order = "tied"
 
     noise_multiplier: float = noise_field()
     steps: int = integer_range("Number of steps, for example of one epoch.", high=MOST_STEPS)
@@ -362,7 +339,6 @@ class BallsInBins(Mechanism):
 
     scheme = "allocated"
     adjacency = "add-remove"
-    order = "tied"
 
     noise_multiplier: float = noise_field()
     bins: int = integer_range("Number of batches, which are the steps of an epoch.", high=MOST_STEPS)

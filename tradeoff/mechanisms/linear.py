@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -23,11 +22,11 @@ from tradeoff.intervals.functions import total as total_of
 from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,
-    Order,
     in_interval,
     integer_range,
     loss,
     mechanism,
+    number_list,
     one_of,
     parameter,
     real_range,
@@ -39,9 +38,7 @@ from tradeoff.pld.units import bound_product
 
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise domain(name, value, "a list of integers")
-    steps = tuple(count(f"{name}[{i}]", each, 1, MOST) for i, each in enumerate(value))
+    steps = number_list(name, value, partial(count, low=1, high=MOST), "integers")
     if any(first >= second for first, second in pairwise(steps)):
         raise domain(name, value, "increasing")
     return steps
@@ -141,9 +138,6 @@ def _largest_sum(nodes: tuple[tuple[int, int], ...], most: int, apart: int) -> i
     ``nodes`` are the roots in order, each with its level and the number of its leaves that hold data. A node
     of at most ``apart`` leaves holds at most one of the steps, and which one does not matter, so that
     the first allowed is the best. Larger nodes join the sums of both halves.
-
-    >>> _largest_sum(((2, 4),), 2, 3)  # 4 leaves, participations 0 and 3: 2 + 2 + 4
-    8
     """
 
     @cache
@@ -368,10 +362,6 @@ class MatrixMechanism(Mechanism):
     @property
     def adjacency(self) -> Adjacency | None:
         return None if self.strategy is None else "add-remove"
-
-    @property
-    def order(self) -> Order:
-        return "symmetric" if self.strategy is None else "tied"
 
     @property
     def exact(self) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -380,6 +381,8 @@ class ThresholdedKeys(Mechanism):
     """
 
     exact = False
+    order = "symmetric"
+    unshown = MappingProxyType({"adjacency": "add-remove"})
 
     # More noise lowers losses, but shows keys of one record more often: no side is safe to round to.
     scale: float = real_range(
@@ -409,10 +412,6 @@ class ThresholdedKeys(Mechanism):
             count("contribution", self.contribution, 1, MOST)
         number("threshold", self.threshold, self.contribution, open_low=True)
         self.curve()
-
-    def parameters(self) -> dict[str, Any]:
-        values = super().parameters().items()
-        return {name: value for name, value in values if (name, value) != ("adjacency", "add-remove")}
 
     def curve(self) -> TradeOff:
         limit = min(self.threshold, 1e300)

@@ -183,12 +183,7 @@ def _check_mechanism(key: Any) -> Mechanism:
 
 
 def plain(value: Any) -> Any:
-    """Return JSON data: named tuples as tables, and numbers that JSON lacks as text.
-
-    >>> from tradeoff.mechanisms import TruncatedLaplace
-    >>> plain(TruncatedLaplace(0.5, bound=2))
-    {'kind': 'truncated-laplace', 'scale': 0.5, 'bound': 2.0, 'sensitivity': 1.0}
-    """
+    """Return JSON data: named tuples as tables, and numbers that JSON lacks as text."""
     match value._asdict() if hasattr(value, "_asdict") else value:
         case Plan(mechanisms=counts, adjacency=adjacency):
             runs = [{**plain(each), "count": n} for each, n in counts.items()]

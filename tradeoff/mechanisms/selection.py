@@ -350,11 +350,7 @@ class RepeatAndSelect(PureDP):
 
 
 def bounded_range(epsilon: float) -> TradeOff:
-    """Return the least curve of a pair whose losses lie in an interval of this length, or one below it.
-
-    >>> bounded_range(1.0), bounded_range(1000.0)
-    (BR_{1}, f_{1000,0})
-    """
+    """Return the least curve of a pair whose losses lie in an interval of this length, or one below it."""
     if epsilon == 0:
         return Identity()
     # Losses outside are negligible, or their e^eps is not a float: f_{eps,0} is lower.
@@ -425,6 +421,8 @@ class BestOfRuns(Mechanism):
             number("mean", self.mean, 0, self.trials, open_high=True)
         elif self.shape < math.inf:
             number("mean", self.mean, 1, 1e12)
+
+    order = "symmetric"
 
     @property
     def adjacency(self) -> Adjacency | None:

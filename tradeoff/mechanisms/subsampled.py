@@ -18,7 +18,6 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,
-    Order,
     adjacency_field,
     check_loss,
     integer_range,
@@ -45,10 +44,6 @@ class Sampled(Mechanism):
     adjacency: Adjacency | None
     batch_size: int | None
     group_size: int
-
-    @property
-    def order(self) -> Order:
-        return "tied" if self.adjacency == "add-remove" else "symmetric"
 
     @abstractmethod
     def _base(self) -> TradeOff:
@@ -133,10 +128,7 @@ def hits(draws: int, chance: float) -> Hits:
 
     Its tails are those of the binomial law, rounded up to floats, and more hits are never more private.
     Numbers of hits above one that is exceeded with probability 1e-30 are counted in groups of 2, 4, 8, ... as
-    the largest of each. ``DomainError`` if more than 512 numbers are not negligible.
-
-    >>> hits(2, 0.5)
-    Hits(weights={0: Fraction(1, 4), 1: Fraction(1, 2), 2: Fraction(1, 4)}, excess=0.0)
+    the largest of each.
     """
     if chance == 1:
         return Hits({draws: Fraction(1)}, 0.0)

@@ -51,11 +51,6 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
 
     By Jensen's inequality D_F falls when outcomes are merged, so that it follows the Blackwell order (Liese,
     Vajda 2006, Theorem 14). chi2 = e^D_2 - 1 and the squared Hellinger distance is 1 - e^(-D_(1/2)/2).
-
-    Raises
-    ------
-    DomainError
-        If the name is unknown, or the function is not convex.
     """
     if isinstance(function, str) and function in _NAMED:
         return _NAMED[function](curve)

@@ -50,20 +50,7 @@ _MAX_PARTS = 24  # factors or shares matched with each other: every pair is comp
 
 
 def at_least(f: TradeOff, g: TradeOff) -> bool:
-    """Decide f >= g: f is at least as private at every alpha, or (Blackwell) g is f with more revealed.
-
-    Decided by structure where it can be, by finitely many questions against f_{eps,delta} and other polygons,
-    and elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
-    ``Undecided`` if bounds on the curves do not decide somewhere, ``at`` an epsilon; ``SymbolError`` if
-    a parameter is still a symbol, and structure alone does not decide. An order that fails by no more than
-    the rounding of vertices in floats is undecided.
-
-    >>> from tradeoff import Gaussian, PureDP, approximate_dp
-    >>> Gaussian(1) >= approximate_dp(1, 0.2), Gaussian(1) >= approximate_dp(1, 0.1)
-    (True, False)
-    >>> PureDP(0.5) ** 4 >= PureDP(2)
-    True
-    """
+    """Decide f >= g, which is ``Undecided`` where it fails by no more than the rounding of float vertices."""
     answer = _decide(f, g)
     rounded = [h for h in (f, g) if isinstance(h, PiecewiseLinear) and (h.is_rounded or not h.is_rational)]
     if not answer and rounded and _decide(f, g @ TotalVariation(2.0**-48)):  # which rounded masses explain
@@ -97,11 +84,7 @@ def _decide(f: TradeOff, g: TradeOff) -> bool:
 
 
 def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
-    """Decide f >= g (x) f_{0,failure}: f is as private as g but for an event of probability ``failure``.
-
-    Decidable where f >= g is not, because delta may differ by ``failure`` everywhere; ``Undecided`` if the
-    truth lies within the width of the bounds.
-    """
+    """Decide f >= g (x) f_{0,failure}: f is as private as g but for an event of probability ``failure``."""
     for h in (f, g):
         h.require_numbers()  # only structure compares formulas
     if number("failure", failure, 0, 1) == 0 or known(f, g):
@@ -298,7 +281,7 @@ def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
 
 
 def compare_polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Answer:
-    """Compare two polygons at the vertices of the upper one."""
+    """Compare two polygons at the vertices of the upper one, unless these are very many."""
     if len(f.alpha) + len(g.alpha) > _MAX_VERTICES:
         return None
     lower = g.rational()
@@ -392,15 +375,14 @@ def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
 
 def known(f: TradeOff, g: TradeOff) -> Answer:
     """Decide f >= g where structure does."""
-    rules = _extremes, _family, _pair, _operands, _same_operator, _groups, _products
-    return next((answer for rule in rules if (answer := rule(f, g)) is not None), None)
-
-
-def _extremes(f: TradeOff, g: TradeOff) -> Answer:
-    """Decide f >= f, the ends, Id >= g and f >= 0, and polygons at the vertices of the upper one."""
     if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear):
-        return compare_polygons(f, g)
-    return f == g or isinstance(f, Identity) or g == TotalVariation(1) or None
+        answer = compare_polygons(f, g)
+    else:
+        answer = f == g or isinstance(f, Identity) or g == TotalVariation(1) or None
+    rules = iter((_family, _pair, _operands, _same_operator, _groups, _products))
+    while answer is None and (rule := next(rules, None)):
+        answer = rule(f, g)
+    return answer
 
 
 def _family(f: TradeOff, g: TradeOff) -> Answer:

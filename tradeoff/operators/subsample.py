@@ -133,8 +133,8 @@ class Subsampled(Derived):
             return super().beta_bounds(alpha, tol)
         if self.flipped:
             other = Subsampled(self.operands[0], self.p)
-            return bound_inverse(lambda t: certified_beta(other, t, tol, refuse=False), alpha)
-        base = Bounds(*certified_beta(self.operands[0], alpha, tol, refuse=False))
+            return bound_inverse(lambda t: certified_beta(other, t, tol), alpha)
+        base = Bounds(*certified_beta(self.operands[0], alpha, tol))
         low, high = self.rate * base + (1 - self.rate) * (1 - Bounds.of(alpha))
         return low, high
 
@@ -237,5 +237,5 @@ def _(curve: Subsampled) -> Form:
 def _falling(answer: Callable[..., Pair], curve: TradeOff, at: Bounds, tol: float | None) -> Bounds:
     """Bound answers that fall as arguments rise, at arguments known by bounds, in one call."""
     one, n = np.array_equal(at.lower, at.upper), len(at.upper)
-    low, high = answer(curve, at.upper if one else np.concatenate([at.upper, at.lower]), tol, refuse=False)
+    low, high = answer(curve, at.upper if one else np.concatenate([at.upper, at.lower]), tol)
     return Bounds(low[:n], high[-n:])

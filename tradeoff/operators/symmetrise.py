@@ -23,12 +23,7 @@ from tradeoff.symbolic.forms import Form, Formula, convert_number, form, thinned
 
 
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
-    """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned unchanged.
-
-    "either-order": one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
-    "both-orders": every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022, Proposition
-    2.4). "profile": delta(eps) holds for eps >= 0 in both orders, so Symm(f) does (the same, Appendix F).
-    """
+    """Return the symmetric guarantee of a hypothesis (Dong, Roth, Su 2022, Proposition 2.4, Appendix F)."""
     choice("assume", assume, get_args(Hypothesis))
     if f.symmetric:
         return f

@@ -161,24 +161,10 @@ class Tabulated(NamedTuple):
 
 
 def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
-    """Piecewise-linear curves below and above f, valid at every alpha, rounding included.
+    """Return polygons below and above f, rounding included (Dong, Roth, Su 2022, Proposition 2.12).
 
-    Below: the largest of certified lines, 1 - delta(eps) - e^eps alpha for eps >= 0 and the same of f^-1.
-    Above: the hull of points certified to lie above f. A piecewise-linear f is both itself.
-
-    ``alphas`` in [0, 1] are nodes. By default they are chosen so that lower and upper differ by about 1e-3 of
-    min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's own bounds on delta are that
-    narrow (they resolve 1 - delta to 1e-16, so not where 1 - delta(0) is that small: hardly any privacy).
-
-    The lines are Dong, Roth, Su 2022, Proposition 2.12; in terms of 1 - beta near alpha = 0, and of 1 - alpha
-    near alpha = 1, they keep their relative accuracy. Vertices store 1 - alpha and 1 - beta with alpha
-    and beta for the same reason.
-
-    >>> from tradeoff import Gaussian
-    >>> f = Gaussian(1)
-    >>> lower, upper = f.tabulate()
-    >>> lower(0.05) <= f(0.05) <= upper(0.05) <= 1.001 * lower(0.05)
-    True
+    By default they differ by about 1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20,
+    wherever f's own bounds on delta are that narrow (not where 1 - delta(0) is 1e-16: hardly any privacy).
     """
     if alphas is not None:
         return _at(f, alphas)

@@ -105,13 +105,7 @@ def _(curve: Power) -> Form:
 
 
 def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
-    """Return the curve with more assumptions, in sentences.
-
-    >>> from tradeoff import Gaussian
-    >>> f = assumed(Gaussian(1), ["the sampler is fair."])
-    >>> f, f.delta(1.0) == Gaussian(1).delta(1.0)
-    (G_{1} (assumes 1 thing: see .assumptions), True)
-    """
+    """Return the curve with more assumptions, in sentences."""
     if set(sentences) <= set(f.assumptions):
         return f
     base = pure(f)
@@ -311,7 +305,7 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     g(1 - f(alpha)): f need not be symmetric (Dong, Roth, Su 2022, proof of Theorem 2.14).
     """
     k = k if is_symbol(k) else count("k", k)
-    if k == 0:
+    if k == 0 or isinstance(f, Identity):
         return Identity()
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(operand(f)), k)
     if not is_symbol(steps) and steps > 10_000:  # each is an evaluation, all take seconds

@@ -38,8 +38,6 @@ from tradeoff.pld.components import (
     SamplingRate,
     Tail,
     extremes,
-    subsampled_loss,
-    subsampled_slope,
     tilted,
 )
 from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
@@ -126,14 +124,15 @@ def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[f
 
     Slopes rise, so that those at -spare bound all to the left of it.
     """
-    at = part.base.loss(np.array([-spare]))
+    at = float(part.base.loss(np.array(-spare)))
     left_q, left_p = ((rate.slopes[0], _slope(rate, at)) for rate in (part.b, part.d))
     left, right = tilted(left_q, left_p, powers), tilted(part.b.slopes, part.d.slopes, powers)
     return min(left[0], 0.0), max(right[1], 1.0)
 
 
-def _slope(rate: SamplingRate, loss: Array) -> float:
-    return float(subsampled_slope(rate, loss, subsampled_loss(rate, loss))[0]) * (1 + 1e-9)
+def _slope(rate: SamplingRate, loss: float) -> float:
+    """Bound s e^loss/(1 - s + s e^loss) from above."""
+    return rate.part and rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
 
 
 def _checked(rule: Trapezoid, base: Base) -> Trapezoid:
@@ -441,7 +440,7 @@ class WindowBase(NormalBase):
             t = power * mu
             for _ in range(4):
                 m = max(math.log((t + room) / (g * k)), 0.0)
-                t = power * mu * _slope(part.b, self.loss(np.array([last + m / k])))
+                t = power * mu * _slope(part.b, float(self.loss(np.array(last + m / k))))
             return m, t
 
         m, t = bend(0.5, 1.0)

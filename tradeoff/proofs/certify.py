@@ -29,7 +29,7 @@ _ULPS = 2.0**-50  # least relative change of a delta, and of a bound
 _REMEDY = "certify curve.lower and curve.upper, which are polygons"
 
 
-@advise_keywords(lambda _: 'certify(curve, "epsilon", delta), or "delta", epsilon, or "beta", alpha')
+@advise_keywords(lambda _: 'write certify(curve, "epsilon", delta), or "delta", epsilon, or "beta", alpha')
 def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None = None) -> Certificate:
     """Return bounds on one answer that ``verify`` proves from the certificate alone.
 

@@ -68,24 +68,17 @@ class Answers(Displayed):
         return TextTable([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data in which infinity is the string ``"inf"``, as JSON has none.
-
-        Examples
-        --------
-        >>> Answers(epsilon=(Answer(0.0, 1.5, float("inf")),)).as_json()["epsilon"]
-        [{'delta': 0.0, 'lower': 1.5, 'upper': 'inf'}]
-        """
+        """Return plain data in which infinity is the string ``"inf"``, as JSON has none."""
         result: dict[str, Any] = {name: [] for name in PARAMETERS}
-        for name, parameter, answer in self:
-            bounds = {"lower": finite(answer.lower), "upper": finite(answer.upper)}
-            result[name].append({parameter: finite(answer.argument), **bounds})
-        if self.one_order:
-            result["one_order"] = True
-        if self.assumptions:
-            result["assumptions"] = list(self.assumptions)
-        if self.reasons:
-            result["reasons"] = list(self.reasons)
-        return result | {"exact": self.exact}
+        for name, parameter, each in self:
+            numbers = {parameter: each.argument, "lower": each.lower, "upper": each.upper}
+            result[name].append({key: finite(value) for key, value in numbers.items()})
+        remarks = {
+            "one_order": self.one_order,
+            "assumptions": list(self.assumptions),
+            "reasons": list(self.reasons),
+        }
+        return result | {key: value for key, value in remarks.items() if value} | {"exact": self.exact}
 
 
 def row(name: str, parameter: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
@@ -102,20 +95,7 @@ def csv(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = True
 
 
 def latex(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = True) -> str:
-    r"""Write answers as a LaTeX table for booktabs, bounds rounded outward to 6 digits.
-
-    Examples
-    --------
-    >>> print(latex([("delta", "epsilon", Answer(1.0, 0.5, 0.75))], ["the noise is as stated"]), end="")
-    % Assumes: the noise is as stated
-    \begin{tabular}{lrr}
-    \toprule
-     & at least & at most \\
-    \midrule
-    $\delta$ at $\varepsilon = 1$ & 0.5 & 0.75 \\
-    \bottomrule
-    \end{tabular}
-    """
+    """Write answers as a LaTeX table for booktabs, bounds rounded outward to 6 digits."""
     notes = [f"Assumes: {plain(each)}" for each in assumptions] + [NOT_EXACT] * (not exact)
     rows = [row(*each, digits=6) for each in lines]
     return TextTable(rows, ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
@@ -240,15 +220,10 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     most, mu = rounded(max(epsilon.upper, 0.0), "upper", 4), rounded(f.gdp(failure=failure).mu, "upper", 4)
     described = []
     for mechanism, n in plan.mechanisms.items():  # the neighbours have a sentence of their own
-        given = [
-            f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}"
-            for k, v in mechanism.parameters().items()
-            if k != "adjacency" and (k, v) != ("group_size", 1)
-        ]
-        runs = f"{n:,} run{'s' * (n != 1)} of {type(mechanism).__name__}"
-        described.append(f"{runs} ({', '.join(given)})")
-    *others, last = described or [""]
-    listed = f"{', '.join(others)} and {last}" if others else last
+        values = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in mechanism.parameters().items()}
+        given = ", ".join(f"{k} = {v}" for k, v in values.items() if k != "adjacency")
+        described.append(f"{n:,} run{'s' * (n != 1)} of {type(mechanism).__name__} ({given})")
+    listed = " and ".join(filter(None, [", ".join(described[:-1]), *described[-1:]]))
     neighbours = {
         "add-remove": "differ by adding or removing one record",
         "replace-one": "differ in the value of one record",

@@ -236,8 +236,7 @@ class Comparison(Exported, Displayed):
 
     def notes(self, *, errors: bool = True) -> list[str]:
         """Return the legend of the table, the errors on the unsafe side, and reasons of declined methods."""
-        words = {row.verdict for row in self.rows}
-        legend = [text for word, text in _LEGEND.items() if word in words]
+        legend = [text for word, text in _LEGEND.items() if word in {row.verdict for row in self.rows}]
         if errors and legend:
             legend.append("In brackets: the answer less the exact one.")
         worst = [

@@ -79,12 +79,11 @@ def claim_of(name: str, thing: Any) -> Claim:
     match thing:
         case Claim():
             return replace(thing, name=name)
-        case limits.BerryEsseen(most_epsilon=most, source=source):
-            delta = thing.delta
+        case limits.BerryEsseen(source=source):
+            delta, epsilon = thing.delta, thing.epsilon
             name = _label(name, symmetric=thing.of.symmetric)
-            return Claim(
-                name, "bound", thing.lower, lambda e: delta(e).upper, most, source, thing.bounds, delta
-            )
+            upper = (lambda e: delta(e).upper), (lambda d: epsilon(d).upper)
+            return Claim(name, "bound", thing.lower, *upper, source, thing.bounds, delta)
         case limits.ApproximateCurve():
             name = _label(name, symmetric=thing.of is None or thing.of.symmetric)
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)

@@ -143,22 +143,19 @@ def claims_of(
     """Return the claim of each item, under its label or a name for the legend."""
     if not items:
         raise DomainError("plot() takes at least one curve, got none")
-    if labels is None:
-        named = named or len(items) > 1 or isinstance(items[0], ApproximateCurve)
-        labels = name_items(items) if named else [""] * len(items)
-        claims = [claim_of(*each) for each in zip(labels, items, strict=True)]
-        if any(each.name.endswith("(one order)") for each in claims):  # guarantees name both orders, too
-            claims = [
-                replace(claim, name=f"{claim.name} (both orders)")
-                if isinstance(item, Plan | Mechanism | Envelope)
-                else claim
-                for claim, item in zip(claims, items, strict=True)
-            ]
-        return claims
-    several = np.iterable(labels) and not isinstance(labels, str)
-    if not (several and all(isinstance(each, str) for each in labels) and len(labels) == len(items)):
-        raise DomainError(f"labels must be {len(items)} texts, one for each item, got {shown(labels)}")
-    return [claim_of(label, each) for label, each in zip(labels, items, strict=True)]
+    if labels is not None:
+        several = np.iterable(labels) and not isinstance(labels, str) and len(labels) == len(items)
+        if not (several and all(isinstance(each, str) for each in labels)):
+            raise DomainError(f"labels must be {len(items)} texts, one for each item, got {shown(labels)}")
+        return list(map(claim_of, labels, items))
+    named = named or len(items) > 1 or isinstance(items[0], ApproximateCurve)
+    claims = list(map(claim_of, name_items(items) if named else [""] * len(items), items))
+    if any(each.name.endswith("(one order)") for each in claims):  # guarantees name both orders, too
+        both = (Plan, Mechanism, Envelope)
+        for i, item in enumerate(items):
+            name = f"{claims[i].name} (both orders)" if isinstance(item, both) else claims[i].name
+            claims[i] = replace(claims[i], name=name)
+    return claims
 
 
 @contextmanager
@@ -231,8 +228,7 @@ def _paint_series(axes: Axes, view: View, series: Series | None, look: Look) -> 
         y = positive(y) if axes.get_yscale() == "log" else y
         (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
         if line.is_dashed():  # white edges, so that dashes are seen over another line
-            edge = withStroke(linewidth=line.get_linewidth() + 1.0, foreground="white")
-            line.set_path_effects([edge])
+            line.set_path_effects([withStroke(linewidth=line.get_linewidth() + 1.0, foreground="white")])
     if series.unsafe is not None and np.isfinite(series.unsafe).any():
         highlight: Look = {"linewidth": 4, "alpha": 0.35, "solid_capstyle": "butt", "zorder": 1.6}
         axes.plot(series.x, series.unsafe, color=look["color"], **highlight)
@@ -240,7 +236,7 @@ def _paint_series(axes: Axes, view: View, series: Series | None, look: Look) -> 
 
 def figure(curve: TradeOff, *, title: str = "") -> Figure:
     """Draw one curve on a figure of its own, without pyplot."""
-    result: PaperFigure = canvas()()
+    result: PaperFigure = module("tradeoff.report.canvas").PaperFigure()
     plot(curve, ax=result.subplots())
     with module("matplotlib").rc_context(result.style):
         styles.add_title(result, folded(title))
@@ -252,20 +248,13 @@ def module(name: str) -> Any:
     return needed(name, 'plots need matplotlib: pip install "tradeoff[plot]"')
 
 
-def canvas() -> Any:
-    """Return the class of figures in the style of papers."""
-    module("matplotlib.figure")
-    from tradeoff.report.canvas import PaperFigure
-
-    return PaperFigure
-
-
 def new_axes(style: str | None = None, columns: int = 1) -> Any:
     """Return the axes of a new pyplot figure, ``columns`` columns wide."""
-    settings: dict[str, Any] = {"FigureClass": canvas(), "paper": style == "paper"}
-    if columns == 2:
-        settings["figsize"] = (styles.PAGE, styles.COLUMN)
-    return module("matplotlib.pyplot").figure(**settings).subplots()
+    size = (styles.PAGE, styles.COLUMN) if columns == 2 else None
+    kind = module("tradeoff.report.canvas").PaperFigure
+    return (
+        module("matplotlib.pyplot").figure(FigureClass=kind, paper=style == "paper", figsize=size).subplots()
+    )
 
 
 def heatmap(
@@ -371,7 +360,7 @@ def paper(
     width: float = styles.COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
 ) -> Iterator[tuple[Figure, Any]]:
     """Yield a figure of the stated size in inches, with its axes, in the style of papers."""
-    figure = canvas()(figsize=(width, height))
+    figure = module("tradeoff.report.canvas").PaperFigure(figsize=(width, height))
     with module("matplotlib").rc_context(figure.style):
         yield figure, figure.subplots(rows, columns, **share)
 
@@ -424,22 +413,17 @@ def comparison_figure(
     view = view_of(kind, "linear", [exact])
     view = replace(view, grid=view.grid[::4])  # enough for a panel of 1.6 inches
     line = next(make_series(view, [exact]))
-    with paper(width, 0.5 + 1.55 * down, columns=across, rows=down, sharex=True, sharey=True) as (
-        figure,
-        grid,
-    ):
+    size = width, 0.5 + 1.55 * down
+    with paper(*size, columns=across, rows=down, sharex=True, sharey=True) as (figure, grid):
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
             # red if the method claims too much privacy
-            look = styles.dashed(0) | ({"color": "#b3261e"} if row.unsafe else {})
+            looks = [
+                styles.EXACT | {"linewidth": 2.2},
+                styles.dashed(0) | ({"color": "#b3261e"} if row.unsafe else {}),
+            ]
             method = next(make_known_series(view, [outline(row.claim)]))
-            paint(
-                axes,
-                view,
-                [line, method],
-                looks=[styles.EXACT | {"linewidth": 2.2}, look],
-                legend=False,
-            )
+            paint(axes, view, [line, method], looks=looks, legend=False)
             axes.set_title(f"{row.name}: {row.verdict}", fontsize="small")
             is_lowest = i + across >= len(rows)
             axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
@@ -508,16 +492,9 @@ def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
         "unknown" if np.isnan(y) else rounded(y, each.side, 6) if each.side else f"{y:.6g}"
         for y in values.tolist()
     )
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": _html(each.name),
-        "x": each.x,
-        "y": values,
-        "text": [f"{symbol} {sign}{text}" for text in texts],
-        "hovertemplate": "%{text}",
-        "line": line,
-    }
+    text = [f"{symbol} {sign}{text}" for text in texts]
+    look = {"type": "scatter", "mode": "lines", "name": _html(each.name), "hovertemplate": "%{text}"}
+    return {**look, "x": each.x, "y": values, "text": text, "line": line}
 
 
 def _html(name: str) -> str:

@@ -32,8 +32,6 @@ from tradeoff.report.methods import Claim
 def name_items(items: Sequence[Any]) -> list[str]:
     """Return a name for each item, with enough digits that different items have different names.
 
-    Examples
-    --------
     >>> import tradeoff as to
     >>> name_items([to.dp_sgd(sigma, sample_rate=256 / 60000, steps=14062) for sigma in (1.1, 0.9)])
     ['DP-SGD σ = 1.1, q = 0.0043, ×14062', 'DP-SGD σ = 0.9, q = 0.0043, ×14062']
@@ -49,40 +47,34 @@ def name_items(items: Sequence[Any]) -> list[str]:
 def _name(item: Any, digits: int) -> str:
     match item:
         case ApproximateCurve():
-            name = f"{item.name} (estimate)"
+            return f"{item.name} (estimate)"
         case BerryEsseen() | Baseline() | Claim():
-            name = item.name
+            return item.name
         case Reduction():
-            name = mu_name(item)
-        case Plan():
-            name = _joined([(_mechanism(each, digits), n) for each, n in item.mechanisms.items()])
-        case Mechanism():
-            name = _mechanism(item, digits)
-        case tuple() | Bounds():
-            name = "between two curves"
+            return mu_name(item)
+        case Plan() | Mechanism():
+            runs = item.mechanisms if isinstance(item, Plan) else {item: 1}
+            return _joined([(_mechanism(each, digits), n) for each, n in runs.items()])
         case TradeOff():
-            name = _curve(item, digits)
-        case _:
-            name = typeset(repr(item).split("\n")[0])
-    return name
+            return _curve(item, digits)
+    return "between two curves" if isinstance(item, tuple | Bounds) else typeset(repr(item).split("\n")[0])
 
 
 def _curve(curve: TradeOff, digits: int) -> str:
     """Return the normal form of a curve, of one with sampled Gaussian steps the names of its factors."""
-    parts = factors(curve)
-    if not any(isinstance(f, Subsampled) and isinstance(f.operands[0], Gaussian) for f in parts):
+    names = []
+    for factor, n in factors(curve).items():
+        match factor:
+            case Subsampled(operands=(Gaussian(mu=mu),), p=p):
+                names.append((_mechanism(SubsampledGaussian(1 / float(mu), float(p)), digits), n))
+            case _:
+                names.append((typeset(f"{factor.notation}^{n}".removesuffix("^1")), 1))
+    if not any(name.startswith("DP-SGD") for name, _ in names):
         return typeset(curve.notation + assuming(curve.assumptions))
-    names = [
-        (_mechanism(SubsampledGaussian(1 / float(f.operands[0].mu), float(f.p)), digits), n)
-        if isinstance(f, Subsampled) and isinstance(f.operands[0], Gaussian)
-        else (typeset(f"{f.notation}^{n}".removesuffix("^1")), 1)
-        for f, n in parts.items()
-    ]
     return _joined(names, " ⊗ ") + assuming(curve.assumptions)
 
 
 def _mechanism(mechanism: Mechanism, digits: int) -> str:
-    """Return the words of a mechanism's class, and the parameters that are not its defaults."""
     kind = type(mechanism)
     words = "DP-SGD" if kind is SubsampledGaussian else re.sub("(?<=[a-z])(?=[A-Z])", " ", kind.__name__)
     defaults = {name: each.default for name, each in signature(kind).parameters.items()}
@@ -116,8 +108,6 @@ def mu_name(reduction: Reduction) -> str:
 def number(value: float) -> str:
     """Write a number with all its digits, a small one as a power of ten for matplotlib.
 
-    Examples
-    --------
     >>> number(0.5), number(1e-6)
     ('0.5', '$10^{-6}$')
     """

@@ -275,11 +275,7 @@ def _require_apart(alpha: Any, *parameters: Any) -> None:
 
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
-    """Return ``curve`` with symbols replaced, all at once, keys being symbols or their names.
-
-    A parameter that is not a float is rounded up, to less privacy. ``SymbolError`` if a key is not one free
-    symbol of the curve, or the curve takes no numbers for its symbols.
-    """
+    """Return ``curve`` with symbols replaced, all at once; parameters are rounded up, to less privacy."""
     return _replace(curve, match_symbols(curve, values))
 
 
