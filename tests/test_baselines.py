@@ -5,7 +5,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +13,7 @@ from tests.strategies import log_uniform
 from tests.truth.balls import ball
 from tests.truth.continuous import Gaussian
 from tradeoff.baselines import renyi_divergence
-from tradeoff.errors import DomainError, TradeOffError
+from tradeoff.errors import DomainError
 
 B = to.baselines
 
@@ -147,45 +146,11 @@ def test_results_have_name_and_source():
     assert B.basic_composition([], n=3).epsilon == 0
 
 
-def test_baselines_symbols_raise():
-    for question in (
-        lambda e: B.classical_gaussian(e, 1e-5),
-        lambda e: B.zcdp_route(e, 1e-5),
-        lambda e: B.renyi_route(to.Gaussian(e), 1e-5),
-    ):
-        with pytest.raises(TradeOffError, match="number"):
-            question(sympy.Symbol("e", positive=True))
-
-
-def test_baselines_extremes():
-    assert B.zcdp_route(0.0, 1e-5).epsilon == 0
-    assert B.advanced_composition(1000.0, n=2, slack=1e-5, form="k-fold").epsilon == math.inf
-    assert np.isfinite(B.zcdp_route(1e-300, 1e-300).epsilon)
-    assert np.isfinite(B.zcdp_route(1e6, 1e-5).epsilon)
-
-
 @pytest.mark.parametrize("delta", [1e-300, 0.99])
 def test_classical_gaussian_any_delta(delta):
     with mpmath.workdps(30):
         sigma = mpmath.sqrt(2 * mpmath.log(mpmath.mpf(1.25) / mpmath.mpf(delta))) / 0.5
         assert sigma <= B.classical_gaussian(0.5, delta).scale <= sigma * (1 + 1e-14)
-
-
-def test_compositions_of_extreme_losses():
-    assert B.advanced_composition(1e-100, n=4, slack=0.1).epsilon == pytest.approx(
-        2e-100 * math.sqrt(2 * math.log(10)), rel=1e-12
-    )
-    assert B.advanced_composition(800.0, n=0, slack=0.1, form="k-fold").epsilon == 0
-    assert B.basic_composition([1e4, 1e4]).guarantee() == to.TotalVariation(1.0)
-
-
-@pytest.mark.parametrize("rho", [1e-300, 1e-100])
-def test_zcdp_route_tiny_rho(rho):
-    assert (
-        0
-        <= to.baselines.zcdp_route(rho, 1e-5).epsilon
-        <= to.baselines.zcdp_route(rho, 1e-5, conversion="bun-steinke").epsilon
-    )
 
 
 def test_renyi_route_guarantee_is_of_one_order():
@@ -199,8 +164,3 @@ def test_renyi_route_guarantee_is_of_one_order():
     assert (
         to.approximate_dp(result.epsilon, 0.03)(alpha) > curve.bounds(alpha).upper
     ).any()  # both orders would be too much
-
-
-def test_renyi_route_orders_not_a_list_raises():
-    with pytest.raises(DomainError, match="list of orders"):
-        to.baselines.renyi_route(to.Laplace(1.0), 1e-5, orders=2.0)

@@ -435,8 +435,8 @@ TreeAggregation(1, 10, restarts=[2, 2]) => ^restarts must be increasing, got [2,
 TreeAggregation(1, 10, restarts=[3, 2]) => ^restarts must be increasing, got [3, 2]
 TreeAggregation(1, 10, restarts=[10]) => ^restarts must be below steps = 10, got 10
 TreeAggregation(1, 10, restarts=[0]) => ^restarts[0] must be an integer from 1 to MOST, got 0
-TreeAggregation(1, 10, restarts=3) => ^restarts must be a list of integers, got 3
-TreeAggregation(1, 10, restarts='35') => ^restarts must be a list of integers, got '35'
+TreeAggregation(1, 10, restarts=3) => ^restarts must be a list of numbers, got 3
+TreeAggregation(1, 10, restarts='35') => ^restarts must be a list of numbers, got '35'
 TreeAggregation(1, 10, completion=1) => ^completion must be True or False, got 1
 TreeAggregation(1, 10**20, participations=2) => ^steps must be an integer from 1 to MOST, got 10000000000
 TreeAggregation(0, 1) => ^noise_multiplier must be in (0, inf], got 0
@@ -745,6 +745,18 @@ to.audits.Empirical(np.array([np.nan]), np.zeros(3), 0.95) => must be a number, 
 G(1).bayes_risk(-0.1) => prior
 G(1).bayes_risk(math.nan) => prior
 G(1).bayes_risk("1") => prior
+G(1)(10**400) => range of floats
+G(1)("0.5") => alpha must be an array of real numbers, got '0.5'; convert the text to a number first
+G(1)(True) => must be an array of real numbers, got True
+G(1)(np.ma.masked_array([0.5], [True])) => masked
+B.basic_composition(0.1, n=2**63) => n must be an integer from 0 to 9007199254740992
+to.subsample(G(1), 0.1, scheme=[]) => scheme must be one of 'poisson'
+to.PiecewiseLinear(0.5, 0.5) => must be a list of vertices
+G(1).law.cdf([0.0, np.nan]) => NaN
+B.renyi_route(to.Laplace(1.0), 1e-5, orders=2.0) => list of orders
+B.zcdp_route(SYMBOL, 1e-5) => number
+B.classical_gaussian(SYMBOL, 1e-5) => number
+B.renyi_route(G(SYMBOL), 1e-5) => SymbolError: number
 """
 
 

@@ -83,22 +83,6 @@ def test_beta_beyond_finite_mass_is_zero():
     assert high[1] == high[2] == 0
 
 
-@pytest.mark.parametrize("epsilon", [2.0, 5.0, 38.9])
-def test_underflowing_tail_needs_no_lattice(epsilon):
-    """At the best point, c = 834 for a loss of 2, rounding hides M(c): a nearer one bounds as well."""
-    f = to.subsample(to.Gaussian(1 / 8), 0.01) ** 1000
-    assert tuple(f.bounds.delta(epsilon)) == (0.0, 5e-324)
-    assert {step.engine for step in f.explain(epsilon=epsilon).steps} == {"contour"}
-    with mp.workdps(40):
-        c = 500
-
-        def weighed(x):
-            return (1 - mp.mpf(0.01) * (1 - mp.exp(x / 8 - mp.mpf(1) / 128))) ** c * mp.npdf(x)
-
-        moment = mp.quad(weighed, [-20, 0, 10, 20, 40, 60, 80, 120])
-        assert 1000 * mp.log(moment) - (c - 1) * epsilon < -745
-
-
 ATOMS = [
     (to.Laplace(1) ** 10, 10, mp.mpf(2) ** -10),
     (to.Laplace(0.25) ** 40, 10, mp.mpf(2) ** -40),
@@ -222,7 +206,6 @@ def test_smoothed_line_has_few_nodes():
     lines = engine.forward
     aim = float(lines.snap_to_grid("delta", np.array([0.1]))[0])
     drawn = lines.enclose("delta", aim, engine.initial_effort("delta", 1e-8))
-    assert drawn is not None
     assert len(drawn.line.log) <= 150_000
 
 

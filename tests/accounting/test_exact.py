@@ -59,7 +59,6 @@ def test_exact_delta_and_beta_hold_truth(factors, epsilon, alpha):
 @given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))
 def test_exact_epsilon_of_randomised_response_holds_truth(e0, n, level):
     result = Composition([binomial_law(e0, 1)], [n]).exact
-    assert result is not None
     (low,), (high,) = result.answer("epsilon", np.array([level]), None)
     check(Bounds(low, high), Of(((PureDP(e0), n),)).epsilon(level))
 
@@ -100,7 +99,6 @@ def test_exact_beta_next_to_vertex_holds_truth(epsilon, n, vertex, steps):
     if not 0 < alpha < 1:
         return
     sums = Composition([binomial_law(epsilon, n)], [1]).exact
-    assert sums is not None
     (low,), (high,) = sums.answer("beta", np.array([alpha]), None)
     assert low <= oracle.beta_of_atoms(atoms, alpha) <= high
 

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction as F  # noqa: N817 - masses are read more easily
+from types import SimpleNamespace
 
 import mpmath as mp
 import numpy as np
@@ -18,14 +19,20 @@ from tests.truth.claims import check
 from tests.truth.continuous import Gaussian
 from tests.truth.operators import Product, Subsampled
 from tradeoff.accounting.engine import APART, _Answers
-from tradeoff.accounting.lattice.convolve import TiltedFactor, Window, _log_sum, compose
-from tradeoff.accounting.lattice.engine import LatticeEngine
+from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, Window, _log_sum, compose
+from tradeoff.accounting.lattice.engine import (
+    Direction,
+    LatticeEngine,
+    TruncatedPLD,
+    add_far_losses,
+    choose_edge,
+)
 from tradeoff.accounting.lattice.place import Effort, _reach
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import PlanningPoints
-from tradeoff.pld.transformed import SubsampledPLD
+from tradeoff.pld.law import Cells, PlanningPoints, masses
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 
 NEGLIGIBLE = mp.mpf("1e-305")
 
@@ -54,7 +61,6 @@ def test_table_of_gaussian_power_holds_truth_at_nodes(whole, n, z, share, most):
     table = order.at(
         float(order.snap_to_grid(np.array([max(0.0, loss)]), APART)[0]), Effort(share * whole, most)
     )
-    assert table is not None
     size = len(table.above)
     some = np.unique(
         np.concatenate([np.arange(0, size, max(1, size // 40)), [0, 1, 2, size - 3, size - 2, size - 1]])
@@ -182,14 +188,6 @@ def test_beta_with_peak_between_nodes_holds_truth():
     assert upper[0] >= 4.2343896847e-07 * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 0.99066361552831])
-@pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
-def test_lattice_beta_near_underflow_holds_truth(mu, alpha):
-    """The supremum of the other order lies beyond the losses whose exponential a float holds."""
-    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).lattice.answer("beta", np.array([alpha]), None)
-    assert low <= oracle.gaussian_beta(alpha, mu) <= high
-
-
 def test_reach_ends_where_tilted_masses_are_floats():
     """They ended at the first point of a sketch that is too steep: at 704 nats all upper bounds were 1."""
     sketch = PlanningPoints(np.array([0.0, 0.1, 0.24, 0.25]), np.array([0.0, -20.0, -670.0, -690.0]))
@@ -231,8 +229,6 @@ def test_answer_stops_when_known_width_is_out_of_reach(known, calls):
 def test_finest_lattice_is_as_narrow_as_predicted():
     order = LatticeEngine([GaussianLaw(0.5)], [20]).forward
     coarse, fine = (order.at(3.0, Effort(width, 2**18)) for width in (1e-4, 1e-9))
-    assert coarse is not None
-    assert fine is not None
     assert fine.refinement_factor == 1
     (low, high), (least, most) = (table.delta(np.array([3.0])) for table in (coarse, fine))
     assert coarse.refinement_factor > 1
@@ -252,7 +248,6 @@ def test_table_left_of_window_holds_truth(sigma):
     # All but nothing of the sum is at two atoms, and a window may hold no more than the right one.
     law = AtomicLaw(np.array([-1.0, 1.0]), -np.logaddexp(0.0, np.array([-1.0, 1.0])))
     table = LatticeEngine([law, GaussianLaw(sigma)], [1, 1]).forward.at(1.0, Effort(1e-4, 2**16))
-    assert table is not None
     x = np.array([-3.0, -0.2, 0.0, 0.3, 0.9, float(table.above[0]) - 1e-9, 1.0])
     low, high = table.delta(x)
     spec = Product(((PureDP(1.0), 1), (Gaussian(sigma), 1)))
@@ -284,21 +279,6 @@ def test_beta_next_to_corner_is_narrow(alpha):
     assert high >= f - 7.3e-6
 
 
-def test_table_of_masses_with_underflowing_squares_holds_truth():
-    """Of two steps and what is left of them; a tilt of 6000 keeps 1e-175 of the lower side's mass."""
-    loss = np.array([-1.8797485629924091, -0.9786709891622081, -0.8074754148555229, -0.0008063134183324628])
-    log_p = np.array([-3.1349536074550945, -0.6910713113147432, -0.7864491044185342, -31.567497484105882])
-    first = AtomicLaw(loss, log_p, 0.0, 0.6019379376122806)
-    loss, log_p = np.array([-0.022280208817595504, 0.01900844786650894]), np.array([-0.88862793, -40.204])
-    second = AtomicLaw(loss, log_p, 0.5887804121551932, 0.5978411579722686)
-    table = LatticeEngine([first, second], [3, 1]).forward.at(0.01625771745928132, Effort(2.5e-4, 2**9))
-    assert table is not None
-    x = np.array([-12.0, -8.5, -7.0])  # below all losses, so that delta = 1 - e^x P(L > -inf)
-    low, high = table.delta(x)
-    truth = 1 - np.exp(x) * (1 - second.mass_at_minus_infinity)
-    assert np.all((low <= truth + 1e-9) & (truth - 1e-9 <= high))
-
-
 @pytest.mark.parametrize(("mass", "n"), [(1e-170, 1), (1e-60, 3), (1e-250, 1), (1e-20, 20)])
 def test_compose_error_is_relative_to_mass(mass, n):
     index, window = np.arange(8), Window(0, 64, (1.0, 1.0))
@@ -308,3 +288,114 @@ def test_compose_error_is_relative_to_mass(mass, n):
     )
     assert tiny >= whole * mass**n / 2
     assert mass**n > 1e-260 or tiny == math.inf
+
+
+def delta_of_two_steps(sigma, rate, x, *, reverse):
+    """Integrate the delta of one step over the outcomes z of the other, between kinks of the integrand."""
+    sigma, rate, x = mp.mpf(sigma), mp.mpf(rate), mp.mpf(x)
+    sign = -1 if reverse else 1
+
+    def loss(z):
+        return sign * mp.log1p(rate * mp.expm1((2 * z - 1) / (2 * sigma**2)))
+
+    def outcome(level):
+        """Return the z of a loss."""
+        ratio = 1 + mp.expm1(sign * level) / rate
+        return mp.mpf(1) / 2 + sigma**2 * mp.log(ratio) if ratio > 0 else None
+
+    def tail(mean, z):
+        return mp.ncdf((mean - z) / sigma * (1 if not reverse else -1))
+
+    def one(y):
+        z = outcome(y)
+        if z is None:  # all losses are on one side of y
+            return mp.mpf(0) if reverse else -mp.expm1(y)
+        without, sampled = tail(0, z), tail(1, z)
+        mixed = (1 - rate) * without + rate * sampled
+        return without - mp.exp(y) * mixed if reverse else mixed - mp.exp(y) * without
+
+    def density(z):
+        return (
+            mp.npdf(z, 0, sigma)
+            if reverse
+            else (1 - rate) * mp.npdf(z, 0, sigma) + rate * mp.npdf(z, 1, sigma)
+        )
+
+    ends = [sigma * end for end in mp.linspace(-14, 24, 39)]
+    kink = outcome(x - sign * mp.log1p(-rate))
+    points = sorted([*ends, *([] if kink is None else [kink])])
+    return mp.quad(lambda z: density(z) * one(x - loss(z)), points)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("sigma", "rate", "x"),
+    [(1.0, 1e-5, 3e-4), (1.3, 2.6e-4, 9e-3), pytest.param(0.6, 1e-3, 0.5, marks=pytest.mark.slow)],
+)
+def test_delta_of_two_rare_steps_is_enclosed(sigma, rate, x, *, reverse):
+    if reverse:  # losses end at -log(1 - rate), twice
+        x = -1.5 * math.log1p(-rate)
+    with mp.workdps(50):
+        truth = delta_of_two_steps(sigma, rate, x, reverse=reverse)
+    law = SubsampledPLD(GaussianLaw(1 / sigma), rate)
+    table = Direction([law], [2], reverse=reverse).at(x, Effort(1e-6, 2**16))
+    low, high = table.delta(np.array([x]))
+    assert low[0] <= truth <= high[0]
+    assert reverse or high[0] - low[0] < 1e-5 * truth
+
+
+@pytest.mark.parametrize("n", [3, 33, 200])
+def test_cut_losses_agree_with_the_whole_lattice(n, monkeypatch):
+    law, x = SubsampledPLD(GaussianLaw(1.4), 3e-4), np.array([0.09, 0.1, 0.11])
+    cut = Direction([law], [n], reverse=False).at(0.1, Effort(1e-5, 2**18))
+    assert choose_edge([law], [n], Direction([law], [n], reverse=False).cumulant, 0.1) is not None
+    monkeypatch.setattr("tradeoff.accounting.lattice.engine.choose_edge", lambda *_: None)
+    whole = Direction([law], [n], reverse=False).at(0.1, Effort(1e-5, 2**18))
+    (low, high), (least, most) = cut.delta(x), whole.delta(x)
+    assert np.all(low <= most)
+    assert np.all(least <= high)
+    assert np.all(high - low < 1e-4 * high)
+
+
+@pytest.mark.parametrize("law", [SubsampledPLD(GaussianLaw(1.0), 0.1), ReversedPLD(GaussianLaw(0.5))])
+def test_cells_of_a_truncated_law_are_those_inside(law):
+    edges = np.linspace(-0.3, 0.6, 10)
+    cut = TruncatedPLD(law, -0.2, 0.45)
+    cells = cut.cells(edges)
+    expected = masses(law.cells(np.array([-0.2, 0.45])), np.array([-0.2, 0.45]))
+    for mine, whole in zip(masses(cells, edges), expected, strict=True):
+        assert mine.sum() == pytest.approx(whole[0], rel=1e-10)
+    np.testing.assert_array_equal(cells.excess[1:7], law.cells(edges[1:8]).excess)
+
+
+class _Losses:
+    """Atoms as a law that its cells alone describe."""
+
+    def __init__(self, loss, p):
+        self.loss, self.p, self.q, self.enclosure = loss, p, p * np.exp(loss), (loss[0], loss[-1])
+
+    def cells(self, edges):
+        inside = (self.loss > edges[0]) & (self.loss < edges[1])
+        p, q = self.p[inside].sum(), self.q[inside].sum()
+        return Cells(*(np.array([x]) for x in (q - np.exp(edges[0]) * p, p - np.exp(-edges[1]) * q, 1e-15)))
+
+
+@pytest.mark.parametrize("h", [0.25, 3.0])
+def test_far_losses_count_those_below_the_first_node(h):
+    """Half the mass is at -3.9, below the first node -1: with a loss of 4.1 it adds up to less than x."""
+    x, edge, rare = 1.0, 4.0, (1 - math.exp(-3.9)) / 2 / math.expm1(4.1)
+    law = _Losses(np.array([-3.9, 0.0, 4.1]), np.array([0.5, 0.5 - rare, rare]))
+    assert law.q.sum() == pytest.approx(1, abs=1e-15)
+    at = np.linspace(0.2, 3.0, 15)
+    p, q = np.outer(law.p, law.p).ravel(), np.outer(law.q, law.q).ravel()
+    gains = np.maximum(q - np.exp(at)[:, None] * p, 0)
+    near = np.isin(np.arange(9), [0, 1, 3, 4])
+    # What is left of the mass at -3.9, and the mass at 0 by its two nodes, as cells are spread.
+    upwards = (0.5 - rare) * math.expm1(1.0) / math.expm1(h) if h == 3.0 else 0.5 - rare
+    over = np.array([0.5 * math.exp(-2.9) + 0.5 - rare - upwards, upwards])
+    factor = TiltedFactor(np.array([0, 1 if h == 3.0 else 4]), -1.0, over, over, 2, 0.0, 0.0, 0.0)
+    table = ProfileTable(at, gains[:, near].sum(axis=1), at, gains[:, near].sum(axis=1))
+    result = add_far_losses(table, [law], [factor], SimpleNamespace(h=h, theta=0.0), edge, x)
+    truth = np.interp(result.above, at, gains.sum(axis=1))
+    assert np.all(result.lower <= truth + 1e-12)
+    assert np.all(truth <= result.upper + 1e-12)

@@ -1,5 +1,6 @@
 import doctest
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 import tradeoff as to
+from examples.relative_error import METHODS, app
+from tradeoff.errors import DomainError
 from tradeoff.mechanisms import KINDS
 
 ROOT = Path(__file__).parents[2]
@@ -108,3 +111,28 @@ def test_importing_the_library_loads_nothing_optional():
     command = [sys.executable, "-c", f"import sys, tradeoff; print([m for m in {heavy} if m in sys.modules])"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def run(*words):
+    function, given, _ = app.parse_args([*words], exit_on_error=False, print_error=False)
+    function(*given.args, **given.kwargs)
+
+
+@pytest.mark.slow
+def test_relative_error_repeats_with_its_seed_and_draws(capsys, tmp_path):
+    flags = "--table", "doctor-visits", "--runs", "2", "--error", "0.3", "--seed", "3"
+    run(*flags, "--json")
+    first = json.loads(capsys.readouterr().out)
+    assert first["settings"] == {"epsilon": 1.0, "delta": 1e-6, "error": 0.3, "runs": 2, "seed": 3}
+    rows = first["tables"]["doctor-visits"]
+    assert [row["method"] for row in rows] == list(METHODS)
+    run(*flags, "--plot", str(tmp_path / "figure.svg"))
+    out = capsys.readouterr().out
+    assert all(f"{row['method']}" in out and f"{row['released']:.1f}" in out for row in rows)
+    assert "relative error 0.3" in (tmp_path / "figure.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("flag", ["--epsilon=0", "--delta=1", "--error=nan", "--runs=0", "--seed=-1"])
+def test_relative_error_out_of_range_is_refused(flag):
+    with pytest.raises(DomainError):
+        run(flag)

@@ -17,8 +17,6 @@ from tradeoff.errors import DomainError, SymbolError
 from tradeoff.operators.divergence import _integrate
 from tradeoff.operators.tabulate import Nodes
 
-ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e6, math.inf)
-
 
 def binomial(mu, p, n):
     """D_n(Q' || P), Q' = (1-p) P + p Q, by the closed sum (Mironov, Talwar, Zhang 2019, Section 3.3)."""
@@ -286,12 +284,6 @@ def test_renyi_does_not_depend_on_earlier_questions():
     for order in np.linspace(1.1, 9.9, 5):
         f.renyi(float(order))
     assert f.renyi(3.5) == first
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_renyi_of_disjoint_laws_is_infinite(order):
-    for ends in ([0.0, 1.0], [Fraction(0), Fraction(1)]):
-        assert to.PiecewiseLinear(ends, [0 * ends[0]] * 2).bounds.renyi(order).lower == math.inf
 
 
 @pytest.mark.slow

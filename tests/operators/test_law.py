@@ -258,31 +258,6 @@ def test_cdf_of_product_of_atoms_is_sum(k):
             assert law.quantile(float(below + atoms[n][1] / 2)) == pytest.approx(loss, abs=1e-12)
 
 
-@pytest.mark.parametrize("under", ["P", "Q"])
-@pytest.mark.parametrize(
-    "curve",
-    [
-        to.Gaussian(1.0),
-        to.approximate_dp(1.0, 0.1),
-        to.Laplace(0.5) ** 3,
-        to.TotalVariation(1.0),
-        to.PureDP(0.5).group(3),
-        to.Identity(),
-    ],
-    ids=repr,
-)
-def test_cdf_has_ordered_bounds_everywhere(curve, under):
-    law = curve.law
-    low, high = law.cdf([-np.inf, -1000.0, -0.3, 0.0, 0.3, 1000.0, np.inf], under=under)
-    assert np.all(low <= high)
-    assert low[-1] == high[-1] == 1
-    assert low[0] <= (curve.mass_at_minus_infinity if under == "P" else 0.0) <= high[0]
-    assert law.cdf(np.zeros((2, 3)), under=under).lower.shape == (2, 3)
-    assert law.cdf([], under=under).upper.shape == (0,)
-    with pytest.raises(DomainError, match="NaN"):
-        law.cdf([0.0, np.nan], under=under)
-
-
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.7])
 def test_cdf_next_to_atoms_holds_truth(p):
     law = to.subsample(to.PureDP(1), p).law

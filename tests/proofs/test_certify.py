@@ -1,19 +1,30 @@
-"""Certificates hold independent truth, and the verifier proves every one that certify returns."""
+"""Certificates enclose the truth and verify; changed ones, and malformed laws, are refused."""
 
+import json
 import math
 import random
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import product
 
 import mpmath
 import pytest
 import scipy.stats as st
+from flint import acb, arb, ctx
 
 import tradeoff as to
+from tests.truth import continuous as truth
+from tests.truth.atoms import DiscreteGaussian, PureDP
 from tests.truth.claims import check
 from tests.truth.continuous import Gaussian
-from tradeoff.errors import NoClosedForm, PrecisionError
+from tests.truth.operators import Product as Of
+from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, VerificationError
 from tradeoff.proofs import Certificate
+from tradeoff.proofs.certificate import read_certificates
+from tradeoff.proofs.verify.contour import AtomSum, Contour, Product, chernoff, gather_nodes, phased_sums
+from tradeoff.proofs.verify.laws import outward, read_law
+from tradeoff.proofs.verify.verifier import Profile
 
 
 def dp_sgd(sigma, rate, steps):
@@ -167,3 +178,290 @@ def test_certify_engine_error_is_reported(monkeypatch):
     monkeypatch.setattr(type(curve.bounds), "delta", lambda *_args, **_options: wrong)
     with pytest.raises(to.errors.VerificationError, match="the engines and the verifier disagree"):
         to.certify(curve, "delta", 0.5)
+
+
+GAUSSIAN = {"kind": "gaussian", "mu": 0.8}
+STEP = {"kind": "thinned", "p": 0.03, "base": GAUSSIAN}
+RESPONSE = {"kind": "response", "epsilon": 0.3}
+LAPLACE = {"kind": "laplace", "epsilon": 0.7}
+
+
+def factors(*laws):
+    return tuple({"law": law, "count": n} for law, n in laws)
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    with ctx.workprec(256):
+        yield
+
+
+@pytest.fixture(scope="module")
+def epsilon():
+    return to.certify(to.subsample(to.Gaussian(1), 0.1) ** 50 @ to.PureDP(0.1), "epsilon", 1e-5)
+
+
+def changed(certificate, path, value):
+    content = json.loads(certificate.to_json())
+    inner = content
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return Certificate.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        (("at",), lambda x: x / 1.001),
+        (("at",), lambda x: x * 1.001),
+        (("lower",), lambda x: x + 1e-6),
+        (("upper",), lambda x: x - 1e-6),
+        (("upper",), lambda _: math.nan),
+        (("upper",), lambda _: "9"),
+        (("factors", 0, "count"), lambda n: n + 1),
+        (("factors", 0, "count"), lambda n: n - 1),
+        (("factors", 0, "count"), lambda _: True),
+        (("factors", 0, "count"), lambda _: -1),
+        (("factors", 0, "count"), lambda _: 10**13),
+        (("factors", 0, "law", "kind"), lambda _: "magic"),
+        (("factors", 0, "law", "noise"), lambda _: 1),
+        (("question",), lambda _: "delta"),
+        (("question",), lambda _: "epsilon "),
+        (("orders",), lambda _: "either"),
+        (("factors",), lambda _: []),
+        (("factors",), lambda _: [1]),
+        (("factors",), lambda laws: laws[:1]),
+    ],
+)
+def test_verify_changed_certificate_is_refused(epsilon, path, change):
+    content = json.loads(epsilon.to_json())
+    for key in path:
+        content = content.get(key) if isinstance(content, dict) else content[key]
+    with pytest.raises(VerificationError):
+        to.verify(changed(epsilon, path, change(content)))
+
+
+def test_verify_every_number_of_the_laws_counts(epsilon):
+    laws = [factor["law"] for factor in json.loads(epsilon.to_json())["factors"]]
+    step = next(k for k, law in enumerate(laws) if law["kind"] == "thinned")
+    numbers = [(step, "p"), (step, "base", "mu"), (1 - step, "epsilon")]
+    for k, *names in numbers:
+        law = laws[k]
+        for name in names:
+            law = law[name]
+        with pytest.raises(VerificationError):
+            to.verify(changed(epsilon, ("factors", k, "law", *names), law * (1 + 1e-4)))
+
+
+def test_verify_wider_or_one_sided_bounds_is_still_true(epsilon):
+    assert to.verify(changed(epsilon, ("lower",), epsilon.lower - 0.5)).checks
+    assert to.verify(changed(epsilon, ("upper",), epsilon.upper + 0.5)).checks
+    (check,) = to.verify(changed(epsilon, ("lower",), -math.inf)).checks
+    assert check.side == "<="
+    none = changed(changed(epsilon, ("lower",), -math.inf), ("upper",), math.inf)
+    with pytest.raises(VerificationError, match="must be finite"):
+        to.verify(none)
+
+
+def test_verify_beta_hints_prove_nothing_false():
+    made = to.certify(to.PureDP(0.2) ** 30, "beta", 0.1)
+    for losses in ([], [0.0], [0.0, 1.0], [math.nan], ["1"], [5.0, 6.0, 7.0, 8.0]):
+        with pytest.raises(VerificationError):
+            to.verify(changed(made, ("losses",), losses))
+    higher = changed(made, ("upper",), made.upper + 1e-3)
+    with pytest.raises(VerificationError, match="is refuted"):
+        to.verify(changed(higher, ("lower",), made.upper + 1e-4))
+
+
+def test_verify_delta_between_0_and_1_needs_no_proof_beyond():
+    trivial = Certificate("delta", 1.0, 0.0, 1.0, "one", factors((STEP, 3)))
+    assert to.verify(trivial).checks
+    with pytest.raises(VerificationError, match="must be at least lower"):
+        to.verify(Certificate("delta", 1.0, 0.9, 0.1, "one", factors((STEP, 3))))
+
+
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        (GAUSSIAN | {"square": "1"}, "must be given once, or its square"),
+        ({"kind": "gaussian", "mu": -1.0}, "must be a finite number above 0"),
+        (
+            {"kind": "gaussian mixtures", "means": ["0", "1"], "p": ["1/2", "1/2"], "q": ["1", "0"]},
+            "increase",
+        ),
+        ({"kind": "gaussian mixtures", "means": ["0", "1"], "p": ["1", "0"], "q": ["1/2", "1/3"]}, "sum 1"),
+        ({"kind": "masses", "p": ["1/2", "1/2"], "q": ["1/2", "1/3"]}, "sum 1"),
+        (
+            {
+                "kind": "atoms",
+                "loss": [0.1],
+                "log_p": [0.0],
+                "mass_at_minus_infinity": 0.0,
+                "mass_at_plus_infinity": 0.0,
+            },
+            "masses must add to 1",
+        ),
+        ({"kind": "thinned", "p": 1.5, "base": GAUSSIAN}, r"must be in \(0, 1\]"),
+        ({"kind": "mixed", "parts": [[0.5, GAUSSIAN], [0.4, STEP]]}, "weights must add to 1"),
+        ({"kind": "discrete gaussian", "sigma": 1.0, "shift": 0.5}, "positive integer"),
+        ({"kind": "discrete gaussian", "sigma": 1e9, "shift": 1}, "more than"),
+    ],
+)
+def test_read_law_malformed_description_raises(law, message):
+    with pytest.raises(VerificationError, match=message):
+        to.verify(Certificate("delta", 0.5, 0.0, 1.0, "one", factors((law, 1), (RESPONSE, 1))))
+
+
+def test_read_law_deep_nesting_raises():
+    law = RESPONSE
+    for _ in range(20):
+        law = {"kind": "reversed", "base": law}
+    with pytest.raises(VerificationError, match="nested"):
+        read_law(law)
+
+
+def transform(law, z):
+    """Return M(z) of a subsampled Gaussian or Laplace law by quadrature."""
+    p, base = mpmath.mpf(law["p"]), law["base"]
+
+    def power(loss):
+        return mpmath.exp(z * mpmath.log(1 - p + p * mpmath.exp(loss)))
+
+    if base["kind"] == "gaussian":
+        mu = mpmath.mpf(base["mu"])
+        points = [mpmath.mpf(k) for k in range(-12, 17, 4)]
+        return mpmath.quad(lambda x: mpmath.npdf(x) * power(mu * x - mu * mu / 2), points)
+    e = mpmath.mpf(base["epsilon"])
+    ends = power(e) * mpmath.exp(-e) / 2 + power(-e) / 2
+    return ends + mpmath.quad(lambda u: mpmath.exp(-u) / 2 * power(2 * u - e), [0, e / 2, e])
+
+
+@pytest.mark.parametrize("base", [GAUSSIAN, LAPLACE, LAPLACE | {"epsilon": 5.0}])
+@pytest.mark.parametrize("c", [0.4, 3.0])
+def test_transform_nodes_enclose_quadrature(base, c):
+    law = {"kind": "thinned", "p": 0.2, "base": base}
+    parts, (step, count) = read_law(law), (7.5, 3)
+    nodes = gather_nodes(parts, arb(c), step * count, 90)
+    values = [z + nodes.error * acb(arb(0, 1), arb(0, 1)) for z in phased_sums(nodes, step, count)]
+    with mpmath.workdps(25):
+        for k, value in enumerate(values):
+            truth = transform(law, mpmath.mpc(c, step * k))
+            assert value.real.rad() < 1e-20
+            assert abs(complex(value.mid()) - complex(truth)) < 1e-15
+        for y in (5.0, 20.0):
+            most = sum((part.bound(arb(c), y, 30) for part in parts), arb(0))
+            for further in (0, 15):
+                assert abs(transform(law, mpmath.mpc(c, y + further))) <= float(most.upper())
+
+
+def test_bound_reversed_law_encloses_quadrature():
+    """M of the reversed law at z is M of the law at 1 - z."""
+    law = {"kind": "thinned", "p": 0.2, "base": GAUSSIAN}
+    (part,) = read_law({"kind": "reversed", "base": law})
+    with mpmath.workdps(25):
+        for y in (0.0, 25.0):
+            truth = abs(transform(law, mpmath.mpc(1 - 2.5, -y)))
+            assert truth <= float(part.bound(arb(2.5), y, 30).upper()) * (1 + 1e-15)
+
+
+@pytest.mark.parametrize("n", [3, 40])
+@pytest.mark.parametrize("x", [-0.7, 0.4, 1.9])
+def test_contour_encloses_exact_sum(n, x):
+    product = Product(
+        factors(
+            (RESPONSE, n), ({"kind": "masses", "p": ["1/2", "1/3", "1/6"], "q": ["1/6", "1/3", "1/2"]}, 2)
+        )
+    )
+    truth = AtomSum(product).delta(x)
+    if product.sup_loss > x:
+        for middle in (False, True):
+            psi = Contour(product, x, middle=middle, count=2**11).bound(x)
+            delta = 1 - psi if middle else psi
+            assert delta.overlaps(truth)
+            assert delta.lower() <= truth.lower()
+            assert truth.upper() <= delta.upper()
+        assert truth.upper() <= chernoff(product, x).upper()
+
+
+def test_contour_decaying_product_encloses_gaussian_closed_form():
+    """Subsampling at rate 1 changes nothing: 50 steps of 0.8 are one of 0.8 sqrt(50)."""
+    product = Product(factors(({"kind": "thinned", "p": 1.0, "base": GAUSSIAN}, 50)))
+    for x in (10.0, 20.0):
+        enclosure = Contour(product, x, middle=False, count=2).bound(x)
+        assert enclosure.contains(truth.Gaussians(((0.8, 50),)).delta(x))
+        assert enclosure.rad() < 1e-12 * enclosure.mid()
+
+
+def test_contour_of_atoms_and_density_encloses_enumeration():
+    product, spec = (
+        Product(factors((GAUSSIAN, 1), (RESPONSE, 2))),
+        Of(((truth.Gaussian(0.8), 1), (PureDP(0.3), 2))),
+    )
+    for x in (0.5, 2.0):
+        assert Contour(product, x, middle=False, count=2).bound(x).contains(spec.delta(x))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_beta_any_losses_enclose_exact_fractions(seed):
+    """Wherever the hinted losses lie, the enclosure holds the truth."""
+    p, q = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)], [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
+    law = {"kind": "masses", "p": list(map(str, p)), "q": list(map(str, q))}
+    truth = max(
+        1 - sum(max(b - b0 / a0 * a, Fraction(0)) for a, b in zip(p, q, strict=True)) - b0 / a0 / 4
+        for a0, b0 in zip(p, q, strict=True)
+    )
+    draw = random.Random(seed)
+    for _ in range(200):
+        losses = tuple(draw.uniform(-2, 2) for _ in range(draw.randint(1, 6)))
+        profile = Profile(Certificate("beta", 0.25, 0.0, 1.0, "one", factors((law, 1)), losses), 0)
+        low, high = outward(profile.beta(0.25, losses))
+        assert low <= truth <= high
+
+
+def test_atoms_left_out_of_integer_noise_are_charged():
+    """Balls of few bits list few atoms, and enclose the sum over many."""
+    law, sure = {"kind": "discrete gaussian", "sigma": 2.0, "shift": 1}, DiscreteGaussian(2.0).delta(0.5)
+    for bits in (16, 256):
+        with ctx.workprec(bits):
+            assert AtomSum(Product(factors((law, 1)))).delta(0.5).contains(sure)
+
+
+def test_python_m_prints_the_verdict_first_and_loads_no_engine(epsilon, tmp_path):
+    path = tmp_path / "certificate.json"
+    path.write_text(epsilon.to_json(), encoding="utf-8")
+    command = (
+        "import sys; from tradeoff.proofs.verify.__main__ import main; code = main(sys.argv[1:]);"
+        "rooms = 'curves', 'families', 'operators', 'loss', 'composition', 'intervals', 'pld';"
+        "print(code, [name for name in sys.modules if name.split('.')[1:2] and name.startswith('tradeoff.')"
+        " and name.split('.')[1] in rooms])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", command, str(path)], capture_output=True, text=True, check=True
+    )
+    lines = result.stdout.splitlines()
+    assert (lines[0], lines[-1]) == ("VERIFIED", "0 []")
+    path.write_text(changed(epsilon, ("upper",), epsilon.lower).to_json(), encoding="utf-8")
+    lines = subprocess.run(
+        [sys.executable, "-m", "tradeoff.proofs.verify", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (lines.returncode, lines.stdout.partition(":")[0]) == (1, "NOT VERIFIED")
+
+
+def test_certificate_reading_refuses_other_texts(tmp_path):
+    with pytest.raises(DomainError, match="must be a JSON object"):
+        Certificate.from_json("[1]")
+    with pytest.raises(DomainError, match="format must be 5, got 4"):
+        Certificate.from_json('{"format": 4}')
+    with pytest.raises(DomainError, match="extra must not be in a certificate; allowed: at, "):
+        Certificate.from_json('{"format": 5, "extra": 1}')
+    with pytest.raises(DomainError, match="must be a regular file"):
+        read_certificates(tmp_path)
+    with pytest.raises(DomainError, match="must be a Certificate"):
+        to.verify("{}")
+    assert "2 x response(epsilon=0.3)" in str(
+        Certificate("delta", 1.0, 0.0, 1.0, "one", factors((RESPONSE, 2)))
+    )

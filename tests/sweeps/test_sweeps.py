@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import sympy
 
 import tradeoff as to
 from tradeoff.curves import product as product_module
@@ -185,38 +184,6 @@ def test_sweep_two_jobs_without_joblib_raises(monkeypatch):
     assert to.sweep(product, {"x": [2], "y": [3]})["value"] == [6]
     with pytest.raises(MissingExtraError, match=r"tradeoff\[parallel\]"):
         to.sweep(product, {"x": [2], "y": [3]}, n_jobs=2)
-
-
-STEP = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=0.01)
-
-
-@pytest.mark.parametrize(
-    "thing",
-    [
-        to.Gaussian(1),
-        to.Laplace(0.1) ** 20 @ to.TotalVariation(1e-6),
-        to.subsample(to.Gaussian(1), 0.1),
-        pytest.param(to.subsample(to.Gaussian(1), 0.1).symmetrise(assume="profile"), marks=pytest.mark.slow),
-        to.mixture({to.Gaussian(1): 0.5, to.Laplace(1): 0.5}),
-        to.maximum(to.Gaussian(1), to.PureDP(1)),
-        to.Profile.from_epsilon_delta({1.0: 1e-5}),
-        to.Laplace(1).lower,
-        to.Symbolic(1 - sympy.sqrt(sympy.Symbol("alpha"))),
-    ],
-    ids=repr,
-)
-def test_pickle_curve_after_queries_keeps_bounds(thing):
-    thing(0.05)
-    copy = pickle.loads(pickle.dumps(thing))
-    assert copy == thing
-    mine, theirs = thing.bounds.delta(0.5), copy.bounds.delta(0.5)
-    assert mine.lower <= theirs.upper
-    assert theirs.lower <= mine.upper
-
-
-@pytest.mark.parametrize("thing", [STEP, to.Plan({STEP: 3}), to.Plan({STEP: 3}).guarantee()], ids=repr)
-def test_pickle_plan_returns_equal(thing):
-    assert pickle.loads(pickle.dumps(thing)) == thing
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def real(
     if is_symbol(value):
         return value
     allowed = f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-    number: Any = value if type(value) is float else reals(name, value, "one real number", allowed)
+    number: Any = value if isinstance(value, float) else reals(name, value, "one real number", allowed)
     if np.ndim(number):  # float() of an array of one entry is deprecated, not refused
         raise domain(name, value, "one real number")
     number = float(number)

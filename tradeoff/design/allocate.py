@@ -8,6 +8,7 @@ scales returned meet the target is not: a common factor is chosen by certified a
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -15,6 +16,8 @@ from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
+from scipy.linalg import LinAlgError, LinAlgWarning
+from scipy.optimize import NoConvergence, anderson
 from scipy.special import logsumexp, ndtri
 
 from tradeoff.curves.contract import TradeOff
@@ -63,8 +66,8 @@ class Part:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", count("count", self.count, 1))
-        object.__setattr__(self, "weight", number("weight", self.weight, 0, open_low=True, open_high=True))
+        weight = number("weight", self.weight, 0, open_low=True, open_high=True)
+        vars(self).update(count=count("count", self.count, 1), weight=weight)
         if isinstance(self.build, TradeOff) or not callable(self.build):
             raise KindError(f"build must be a function of a scale or a mechanism, got {shown(self.build)}")
 
@@ -277,19 +280,29 @@ class _Problem:
 
     def optimum(self, x: Array) -> Array:
         """Return x where prices are equal and the target is met, nearly, or the best seen."""
-        best, least = x, math.inf
-        # Afar, prices may be no estimates.
-        with suppress(DomainError):
-            for _ in range(30):
-                unequal, short = self.unequal(np.clip(x, -self.farthest, self.farthest))
-                moved = np.clip(unequal / self.power, -1.0, 1.0) + min(max(short, -1.0), 1.0)
-                size = float(np.max(np.abs(moved)))
-                if size < least:
-                    best, least = x, size
-                if size < 1e-6:  # the cost is flat there, and off by its square
+        seen: list[tuple[float, Array]] = []
+
+        def step(x: Array) -> Array:
+            unequal, short = self.unequal(np.clip(x, -self.farthest, self.farthest))
+            moved: Array = np.clip(unequal / self.power, -1.0, 1.0) + min(max(short, -1.0), 1.0)
+            seen.append((float(np.max(np.abs(moved))), x.copy()))
+            return moved
+
+        moved = step(x)
+        # Afar, prices may be no estimates; near, Anderson's first check divides infinities, and it may stall.
+        stalled = suppress(NoConvergence, LinAlgError, DomainError)
+        with warnings.catch_warnings(), stalled, np.errstate(invalid="ignore"):
+            warnings.simplefilter("ignore", LinAlgWarning)
+            for _ in range(10):  # half steps: prices may be far steeper than scale^-4
+                # longest step in log-scales from which the steps to come are extrapolated
+                if np.max(np.abs(moved)) < 0.5:
                     break
-                x = x + moved * (0.5 if size > 0.5 else 1.0)  # prices may be far steeper than scale^-4
-        return best
+                x = x + moved / 2
+                moved = step(x)
+            options: dict[str, Any] = {"alpha": 1.0, "maxiter": 20, "line_search": None}
+            # residual at which prices are equal: the cost is flat there, and off by its square
+            anderson(cast(Any, step), x, f_tol=1e-6, **options)
+        return min(seen, key=lambda pair: pair[0], default=(0.0, x))[1]
 
     def meet(self, x: Array) -> tuple[Array, Bounds[float]]:
         """Return x moved by one number so that the certified answer meets the target, and hardly more."""

@@ -140,8 +140,13 @@ def calibrate(
 
     def bound_answer(x: float) -> Bounds[float]:
         """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
-        built = called("build", by_number(build), int(x) if integer else x)
-        curve = claimed(built).symmetrise(assume="either-order")
+        built = called("build", by_number(build), x := int(x) if integer else x)
+        if isinstance(built, type):
+            raise KindError(f"build must return an instance, got the class {built.__name__} at {x!r}")
+        try:
+            curve = claimed(built).symmetrise(assume="either-order")
+        except KindError as error:
+            raise KindError(f"{error}; build({x!r}) must return a curve, a mechanism or a plan") from error
         result = goal.answer(curve, None)
         if goal.takes_width and goal.is_met(result) is None:
             try:

@@ -43,10 +43,8 @@ class SamplingRate(NamedTuple):
 def subsampled_loss(rate: SamplingRate, loss: Array) -> Array:
     """Return log(1 - s + s e^loss)."""
     part, rest = rate
-    if np.all(rest == 0):
-        return loss
-    if np.all(part == 0):
-        return np.zeros_like(loss)
+    if isinstance(part, float) and 0 in rate:  # a column holds neither 0 nor 1
+        return loss if rest == 0 else np.zeros_like(loss)
     # log1p(-0.75) is below -1, where another form takes over.
     near = np.log1p(np.maximum(part * np.expm1(np.minimum(loss, LARGE)), -0.75))
     below = np.log(rest + part * np.exp(np.minimum(loss, 0.0)))
