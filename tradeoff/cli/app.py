@@ -145,11 +145,7 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
 
 
 def spread(tokens: Sequence[str]) -> list[str]:
-    """Repeat a flag before each of its numbers or methods: ``--delta 1e-5 1e-6 PLAN`` has two values.
-
-    >>> spread(["--epsilon", "-1", "2", "plan.toml"])
-    ['--epsilon=-1', '--epsilon=2', 'plan.toml']
-    """
+    """Repeat a flag before each of its numbers or methods: ``--delta 1e-5 1e-6 PLAN`` has two values."""
     result: list[str] = []
     flag, needs_value = "", False
     for token in tokens:

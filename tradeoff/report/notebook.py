@@ -29,14 +29,7 @@ from tradeoff.symbolic.formula import Symbolic
 
 
 def latex(curve: Any) -> str:
-    r"""Return the normal form as LaTeX without dollars; a curve without a notation is text.
-
-    Examples
-    --------
-    >>> import tradeoff as to
-    >>> print(latex(to.Gaussian(1) @ to.Laplace(0.1) ** 50))
-    G_{1} \otimes \mathrm{Lap}_{0.1}^{\otimes 50}
-    """
+    """Return the normal form as LaTeX without dollars; a curve without a notation is text."""
     if type(curve) in _FORMS:
         return _FORMS[type(curve)](curve)
     if hasattr(type(curve), "pattern"):

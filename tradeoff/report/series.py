@@ -30,12 +30,7 @@ from tradeoff.report.methods import Claim
 
 
 def name_items(items: Sequence[Any]) -> list[str]:
-    """Return a name for each item, with enough digits that different items have different names.
-
-    >>> import tradeoff as to
-    >>> name_items([to.dp_sgd(sigma, sample_rate=256 / 60000, steps=14062) for sigma in (1.1, 0.9)])
-    ['DP-SGD σ = 1.1, q = 0.0043, ×14062', 'DP-SGD σ = 0.9, q = 0.0043, ×14062']
-    """
+    """Return a name for each item, with enough digits that different items have different names."""
     for digits in (2, 4, 6, 17):  # the fewest with which all names differ
         names = [_name(each, digits) for each in items]
         orders = [getattr(each, "symmetric", True) for each in items]
@@ -106,11 +101,7 @@ def mu_name(reduction: Reduction) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number with all its digits, a small one as a power of ten for matplotlib.
-
-    >>> number(0.5), number(1e-6)
-    ('0.5', '$10^{-6}$')
-    """
+    """Write a number with all its digits, a small one as a power of ten for matplotlib."""
     if value == 0 or abs(value) >= 1e-3:
         return exactly(value)
     power = typeset_power(np.format_float_scientific(value, trim="-"), r"\times")

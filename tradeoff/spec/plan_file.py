@@ -294,15 +294,9 @@ def find_line(content: str, place: str) -> int | None:
 
 
 def replace_number(content: str, place: str, value: float) -> str:
-    r"""Return the text of a plan with another number in one place, ``mechanism[k].key``, k from 1.
+    """Return the text of a plan with another number in one place, ``mechanism[k].key``, k from 1.
 
     A missing key is added. Raises ``DomainError`` unless it is a number on a line of its own.
-
-    >>> plan = '[[mechanism]]\nkind = "laplace"\nscale = 10  # of a count'
-    >>> print(replace_number(plan, "mechanism[1].scale", 12.5))
-    [[mechanism]]
-    kind = "laplace"
-    scale = 12.5  # of a count
     """
     index, key, _ = find_number(content, place)
     wanted = tomllib.loads(content)
