@@ -273,11 +273,16 @@ class GaussianLaw(PrivacyLossDistribution):
             return under_q * -np.expm1(-mu * rise), under_p * -np.expm1(-mu * fall)
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
-        # Where P or Q has a density that is a float.
-        whole, ends = (-REACH, mu + REACH), ((-REACH, REACH), (mu - REACH, mu + REACH))
+        # Where P or Q has a density that is a float, and the cells of which it is all the curvature: the part
+        # of P's integrand taken off by a reference falls as e^(-mu t) from where a cell stops, and that of
+        # Q's from where it starts: a unit away it is nothing.
+        regions: list[tuple[tuple[float, float], Any]] = [((-REACH, mu + REACH), False)]
+        if mu > 2 * REACH:
+            left, right = (-REACH, REACH), (mu - REACH, mu + REACH)
+            regions = [(left, x[1:] > REACH + 1), (right, x[:-1] < mu - REACH - 1)]
         parts = [
-            integrate(gaps, x[:-1], x[1:], steepest + mu + 1, within)
-            for within in (ends if mu > 2 * REACH else (whole,))
+            integrate(gaps, x[:-1], x[1:], np.where(alone, REACH + 1, steepest + mu + 1), within)
+            for within, alone in regions
         ]
         excess, deficit = np.sum(parts, axis=0)
         # With z = |x| + mu: point and difference, known to 4 units of z, and a square move the exponent by 5
