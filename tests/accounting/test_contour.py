@@ -25,8 +25,9 @@ from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.quadrature import QuadratureTransform
-from tradeoff.pld.shifts import LaplaceLaw
+from tradeoff.pld.shifts import LaplaceBatch, LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.units import few_bits
 
 NATS = 42.0
 """Accuracy of the quadratures: e^-42."""
@@ -109,6 +110,31 @@ def test_ratio_at_high_frequency_holds_truth(law, c):
         if value.real > -50:
             assert nearest(value, complex(ratio.log[k])) <= ratio.error[k]
             assert value.real <= ratio.ceiling[k]
+
+
+@given(
+    st.lists(log_uniform(1e-3, 6.0), min_size=2, max_size=20), tilts, log_uniform(1e-3, 1e5), st.floats(0, 1)
+)
+@example([0.1, 0.07], 0.5 + 2.0**-20, 1e-3, 0.0)
+@example([1e-3] * 17, 1 + 1e-6, 1e5, 0.5)
+@example([6.0, 0.1, 0.1], 300.0, 20.0, 1.0)
+def test_transform_of_many_laplace_laws_holds_truth(
+    epsilons: list[float], c: float, frequency: float, share: float
+) -> None:
+    """``share``: a radius in units of the longest period."""
+    laws = [LaplaceLaw(epsilon) for epsilon in epsilons]
+    result = LaplaceBatch(laws).transform(c, NATS)
+    y, radius = few_bits(frequency), share / max(epsilons)
+    ratio = result.ratio(np.array([0.0, y]))
+    near, far = result.around(np.array([y]), radius), result.far(y)
+    value = sum(closed(law, c, y, 0.0) for law in laws)
+    assert abs(sum(Moment(law, c, 1.0).log_m() for law in laws) - result.log_m) <= result.log_m_error
+    assert abs(ratio.log[0]) <= ratio.error[0] < 1e-12
+    if np.isfinite(ratio.error[1]):
+        assert nearest(value, complex(ratio.log[1])) <= ratio.error[1]
+    assert value.real <= min(ratio.ceiling[1], far)
+    for moved in np.linspace(-radius, radius, 5) + y:
+        assert sum(closed(law, c, moved, 0.0).real for law in laws) <= near[0]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_from_measure_of_pure_and_approximate_dp():
 @pytest.mark.slow
 def test_from_profile_is_safe_at_every_point():
     truth = to.Gaussian(1)
-    result = interop.from_profile(truth.delta)
+    result = interop.from_measure("SmoothedMaxDivergence", truth.delta)
     assert result.symmetric
     assert (result.epsilon(DELTAS) >= truth.bounds.epsilon(DELTAS).lower).all()
     assert (result.epsilon(DELTAS[:3]) <= truth.epsilon(DELTAS[:3]) * 1.03).all()
@@ -126,7 +126,10 @@ def test_privacy_profile_in_opendp(dp):
     for epsilon in (0.0, 0.1, 0.59202):
         assert profile.delta(epsilon) == curve.delta(epsilon)
     assert curve.bounds.epsilon(1e-3).lower <= profile.epsilon(1e-3) <= 0.5921
-    assert interop.from_profile(profile, [0.0, 0.3, 0.6]).delta(0.3) >= curve.bounds.delta(0.3).lower
+    assert (
+        to.Profile.from_epsilon_delta(profile.delta, [0.0, 0.3, 0.6]).delta(0.3)
+        >= curve.bounds.delta(0.3).lower
+    )
 
 
 def test_from_measurement_and_privacy_map_name_the_error():
@@ -148,7 +151,7 @@ def test_from_measurement_and_privacy_map_name_the_error():
 )
 def test_from_profile_refuses_anything_but_probabilities(profile, epsilons):
     with pytest.raises(DomainError):
-        interop.from_profile(profile, epsilons)
+        to.Profile.from_epsilon_delta(profile, epsilons)
 
 
 TOLERANCE = 2.0**-26

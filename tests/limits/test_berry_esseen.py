@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests import strategies
 from tests.golden.oracle import gaussian_delta
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.limits.berry_esseen import NormalPair
 
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
 ALPHA = np.array([0.0, 1e-6, 0.001, 0.01, 0.05, 0.3, 0.7, 0.95, 1.0])
@@ -139,6 +141,24 @@ def test_guarantee_is_below_composition():
     assert np.max(to.limits.berry_esseen(curve).lower(ALPHA) - guarantee(ALPHA)) < 1e-3
     assert isinstance(guarantee @ to.Gaussian(0.5), to.TradeOff)
     assert not to.limits.berry_esseen(STEP**1000).guarantee().symmetric
+
+
+@pytest.mark.parametrize("ratio", [0.7, 1.0, 1 + 1e-9, 1.6])
+def test_normal_pair_delta_encloses_brute_force(ratio):
+    pair = NormalPair(Bounds.of(ratio), Bounds.of(1.2) * ratio, 0.0, 0.0)
+    z = np.linspace(-12, 12, 400_001)
+    from scipy.special import ndtr
+
+    low, high = (pair.delta(EPSILON, side) for side in (0, 1))
+    for k, epsilon in enumerate(EPSILON):
+        truth = max(
+            0.0,
+            1 - math.exp(epsilon),
+            np.max(ndtr(-(ratio * z - 1.2 * ratio)) - math.exp(epsilon) * ndtr(-z)),
+        )
+        assert low[k] <= truth + 1e-9
+        assert high[k] >= truth - 1e-12
+        assert high[k] - low[k] < 1e-10 * (1 + math.exp(epsilon))
 
 
 def test_unmet_hypotheses_are_reported():

@@ -337,7 +337,7 @@ def transform(law, z):
     return ends + mpmath.quad(lambda u: mpmath.exp(-u) / 2 * power(2 * u - e), [0, e / 2, e])
 
 
-@pytest.mark.parametrize("base", [GAUSSIAN, LAPLACE])
+@pytest.mark.parametrize("base", [GAUSSIAN, LAPLACE, LAPLACE | {"epsilon": 5.0}])
 @pytest.mark.parametrize("c", [0.4, 3.0])
 def test_transform_nodes_enclose_quadrature(base, c):
     law = {"kind": "thinned", "p": 0.2, "base": base}

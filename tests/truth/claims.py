@@ -72,7 +72,7 @@ def law_top(curve: to.TradeOff) -> float | None:
     if any(isinstance(one, to.Tensor) for one in getattr(curve, "operands", ())):
         return None
     below, above = curve.laws()
-    return below.range[1] if below is above else None
+    return below.support[1] if below is above else None
 
 
 def answers(spec: Spec, curve: to.TradeOff, question: str, at: float, **how: object) -> str | None:

@@ -334,13 +334,16 @@ class Engine(ABC, Generic[Effort]):
                 with np.errstate(invalid="ignore", over="ignore"):  # of infinite bounds, or an extreme goal
                     own = measure(question, at[which], result.low, result.high)
                     reached = measure(question, at[which], low[which], high[which])
-                    missing = np.nan_to_num(1.5 * reached / goal, nan=2.0)
+                    wanted = np.full(len(which), goal)
+                    if tol is None and question == "epsilon":  # relative to a large epsilon
+                        wanted *= np.fmax(np.where(np.isfinite(high[which]), high[which], 1.0), 1.0)
+                    missing = np.nan_to_num(1.5 * reached / wanted, nan=2.0)
                     least = np.nan_to_num(own / result.refinement_factor, posinf=0.0)  # of the finest
                 worth = (result.refinement_factor > 1) & ~(
                     least > (np.inf if known is None else known[which])
                 )
                 # Bounds that become wider are wide of rounding, or of the errors of a law.
-                wide = worth & ~(reached <= goal) & ~(own > last[which])
+                wide = worth & ~(reached <= wanted) & ~(own > last[which])
                 last[which] = own
                 _, steps = np.frexp(np.clip(missing, 2.0, 512.0))  # to the next power of two
                 for by, mine in group_by_key(np.ldexp(1.0, steps[wide])):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -88,13 +88,24 @@ class Empirical(Displayed):
     alternative: Array
     confidence: float
     thresholds: Array | None = None
+    _sizes: tuple[int, int] = field(init=False)  # of both samples
+    _tests: Decisions = field(init=False)
+    _described: str = field(init=False)
 
     def __post_init__(self) -> None:
-        given = None if self.thresholds is None else sort_scores("thresholds", self.thresholds)
-        object.__setattr__(self, "null", sort_scores("null_scores", self.null))
-        object.__setattr__(self, "alternative", sort_scores("alternative_scores", self.alternative))
-        object.__setattr__(self, "confidence", check_confidence(self.confidence))
-        object.__setattr__(self, "thresholds", given)
+        at = None if self.thresholds is None else sort_scores("thresholds", self.thresholds)
+        null = sort_scores("null_scores", self.null)
+        alternative = sort_scores("alternative_scores", self.alternative)
+        confidence, (n, m) = check_confidence(self.confidence), (len(null), len(alternative))
+        vars(self).update(null=null, alternative=alternative, confidence=confidence, thresholds=at)
+        if at is not None:
+            tests = Decisions(at, n - np.searchsorted(null, at), np.searchsorted(alternative, at))
+        else:
+            rejected = spaced_counts(n)
+            at = null[n - 1 - rejected]  # larger scores are rejected
+            tests = Decisions(at, rejected, _up_to(alternative, at))
+        described = f"{n} null and {m} alternative scores"
+        vars(self).update(_sizes=(n, m), _tests=tests, _described=described)
 
     def epsilon(self, delta: Number | Numbers) -> Any:
         r"""Return a lower bound on epsilon(delta), in nats, at the confidence for all delta at once.
@@ -165,7 +176,7 @@ class Empirical(Displayed):
         return ApproximateCurve(
             PiecewiseLinear(alpha, beta),
             "empirical ROC",
-            f"{n} null and {m} alternative scores",
+            self._described,
             ("the scores order outcomes as their likelihood ratio does", "both numbers of scores grow"),
         )
 
@@ -215,19 +226,6 @@ class Empirical(Displayed):
         return joint_p_value(float(product[worst])), float(alpha[min(worst, 64)]), k
 
     @cached_property
-    def _sizes(self) -> tuple[int, int]:
-        return len(self.null), len(self.alternative)
-
-    @cached_property
-    def _tests(self) -> Decisions:
-        (n, _), at = self._sizes, self.thresholds
-        if at is not None:
-            return Decisions(at, n - np.searchsorted(self.null, at), np.searchsorted(self.alternative, at))
-        rejected = spaced_counts(n)
-        at = self.null[n - 1 - rejected]  # larger scores are rejected
-        return Decisions(at, rejected, _up_to(self.alternative, at))
-
-    @cached_property
     def _corners(self) -> tuple[Array, Array]:
         """Return the corners of the 32 rectangles that cover each test's region, a test a row."""
         (n, m), (_, rejected, missed) = self._sizes, self._tests
@@ -257,72 +255,11 @@ class Empirical(Displayed):
     def _exchanged(self) -> Empirical:
         return Empirical(self.alternative, self.null, self.confidence, self.thresholds)
 
-    @property
-    def _described(self) -> str:
-        n, m = self._sizes
-        return f"{n} null and {m} alternative scores"
-
 
 class Counts(Empirical):
-    """Bounds on f = T(P, Q) from how often one event happened under P and under Q: see ``from_counts``.
+    """Bounds on f = T(P, Q) from how often an event happened, such as an attack's answer "member".
 
-    The event is a test that was fixed before the data, with false positives under :math:`P` and true ones
-    under :math:`Q`.
-
-    Parameters
-    ----------
-    null, alternative, confidence : as ``from_counts`` takes them
-
-    Examples
-    --------
-    >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))
-    >>> round(audit.epsilon(1e-5), 3), round(audit.delta(0.5), 4)
-    (1.144, 0.0161)
-    """
-
-    counts: tuple[tuple[int, int], tuple[int, int]]
-
-    def __init__(self, null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> None:
-        sides = {"null": null, "alternative": alternative}
-        for name, pair in sides.items():
-            if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-                raise domain(name, pair, "a pair (hits, trials)")
-            trials = count(f"trials of {name}", pair[1], 1)
-            sides[name] = count(f"hits of {name}", pair[0], 0, trials), trials
-        object.__setattr__(self, "counts", (sides["null"], sides["alternative"]))
-        object.__setattr__(self, "confidence", check_confidence(confidence))
-        object.__setattr__(self, "thresholds", np.empty(0))  # not known, and fixed
-
-    @cached_property
-    def _sizes(self) -> tuple[int, int]:
-        (_, n), (_, m) = self.counts
-        return n, m
-
-    @cached_property
-    def _tests(self) -> Decisions:
-        (rejected, _), (hits, m) = self.counts
-        return Decisions(np.empty(0), np.array([rejected]), np.array([m - hits]))
-
-    @cached_property
-    def estimate(self) -> ApproximateCurve:
-        """Hull of the empirical errors of the event, in exact fractions; not a bound."""
-        (rejected, n), (hits, m) = self.counts
-        shape = PiecewiseLinear.hull([Fraction(rejected, n)], [Fraction(m - hits, m)])
-        return ApproximateCurve(shape, "one test", self._described, ("both numbers of trials grow",))
-
-    def _exchanged(self) -> Counts:
-        return Counts(self.counts[1], self.counts[0], self.confidence)
-
-    @property
-    def _described(self) -> str:
-        return " and ".join(
-            f"{hits} of {trials} {name}"
-            for (hits, trials), name in zip(self.counts, ("null", "alternative"), strict=True)
-        )
-
-
-def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> Counts:
-    """Bound a trade-off function by how often an event happened, such as an attack's answer "member".
+    It has the answers of ``Empirical``. The event must have been fixed before the runs were seen.
 
     Parameters
     ----------
@@ -331,11 +268,6 @@ def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence:
         (false positives, false positives + true negatives).
     alternative : pair (hits, trials) under :math:`Q`: (true positives, true positives + false negatives)
     confidence : probability in (0, 1) with which the bounds hold
-
-    Returns
-    -------
-    Counts
-        With the answers of ``Empirical``. The event must have been fixed before the runs were seen.
 
     Examples
     --------
@@ -350,7 +282,38 @@ def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence:
     >>> bool(audit.refutes(to.Gaussian(3)))
     True
     """
-    return Counts(null, alternative, confidence)
+
+    counts: tuple[tuple[int, int], tuple[int, int]]
+
+    def __init__(self, null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> None:
+        sides = {"null": null, "alternative": alternative}
+        for name, pair in sides.items():
+            if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+                raise domain(name, pair, "a pair (hits, trials)")
+            trials = count(f"trials of {name}", pair[1], 1)
+            sides[name] = count(f"hits of {name}", pair[0], 0, trials), trials
+        counts = (rejected, n), (hits, m) = sides["null"], sides["alternative"]
+        at = np.empty(0)  # thresholds are not known, and fixed
+        vars(self).update(
+            counts=counts, confidence=check_confidence(confidence), thresholds=at, _sizes=(n, m)
+        )
+        vars(self).update(
+            _tests=Decisions(at, np.array([rejected]), np.array([m - hits])),
+            _described=f"{rejected} of {n} null and {hits} of {m} alternative",
+        )
+
+    @cached_property
+    def estimate(self) -> ApproximateCurve:
+        """Hull of the empirical errors of the event, in exact fractions; not a bound."""
+        (rejected, n), (hits, m) = self.counts
+        shape = PiecewiseLinear.hull([Fraction(rejected, n)], [Fraction(m - hits, m)])
+        return ApproximateCurve(shape, "one test", self._described, ("both numbers of trials grow",))
+
+    def _exchanged(self) -> Counts:
+        return Counts(self.counts[1], self.counts[0], self.confidence)
+
+
+from_counts = Counts
 
 
 def empirical(
@@ -446,8 +409,8 @@ class LossSample:
                 allowed = "less than inf" if impossible > 0 else "greater than -inf"
                 remedy = f"L = log dQ/dP = {impossible} has probability 0 under {name[-1].upper()}"
                 raise domain(f"losses_{name}", impossible, allowed, remedy)
-            object.__setattr__(self, name, result)
-        object.__setattr__(self, "confidence", check_confidence(self.confidence))
+            vars(self)[name] = result
+        vars(self)["confidence"] = check_confidence(self.confidence)
         for name, exponents, sign in (("under_p", self.under_p, ""), ("under_q", -self.under_q, "-")):
             if _exceeds_one(exponents):
                 mean = np.mean(np.exp(np.minimum(exponents, np.log(2))))

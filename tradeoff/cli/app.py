@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import reduce
 from typing import Literal, get_args, get_origin
@@ -124,24 +125,18 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
     """Describe the first flag that a command lacks, with the one meant; the empty text if it has all."""
     from tradeoff.mechanisms.base import SYNONYMS
 
-    chain = list(error.command_chain or ())
-    command = reduce(App.__getitem__, chain, app)
-    arguments = command.assemble_argument_collection()
-    known = [name for each in arguments for name in each.names]
+    command = reduce(App.__getitem__, error.command_chain or (), app)
+    known = [name for each in command.assemble_argument_collection() for name in each.names]
     if any("[KEYWORD]" in name for name in known):  # the command takes any key
         return ""
     for token in tokens:
         flag = token.partition("=")[0]
         name = flag.lstrip("-")
-        words = [
-            name,
-            name.removeprefix("target-"),
-            SYNONYMS.get(name.replace("-", "_"), "").replace("_", "-"),
-        ]
-        runs = ("steps", "num-steps", "iterations", "rounds", "count", "n")  # names of the number of steps
-        words += ["rounds", "steps"] if name in runs else []
         if flag == name or _is_number(token) or f"--{name.replace('_', '-')}" in known or flag in known:
             continue
+        words = [name.removeprefix("target-"), SYNONYMS.get(name.replace("-", "_"), "").replace("_", "-")]
+        if name in ("steps", "num-steps", "iterations", "rounds", "count", "n"):  # of the number of steps
+            words += ["rounds", "steps"]
         guesses = [f"--{word}" for word in words if f"--{word}" in known]
         guesses += [each for each in known if each.startswith(flag) and len(flag) > 3]
         guesses += get_close_matches(flag, known, 1, cutoff=0.8)
@@ -152,28 +147,25 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
 def spread(tokens: Sequence[str]) -> list[str]:
     """Repeat a flag before each of its numbers or methods: ``--delta 1e-5 1e-6 PLAN`` has two values.
 
-    Examples
-    --------
     >>> spread(["--epsilon", "-1", "2", "plan.toml"])
     ['--epsilon=-1', '--epsilon=2', 'plan.toml']
     """
     result: list[str] = []
     flag, needs_value = "", False
     for token in tokens:
-        if flag and token not in _REPEATED:
-            if "," in token and all(map(_is_number, token.split(","))):
-                remedy = f"write {flag} {token.replace(',', ' ')}"
-                raise DomainError(f"{flag} must be numbers separated by spaces, got {shown(token)}; {remedy}")
-            if _fits(flag, token) or (needs_value and not token.startswith("--")):
-                result.append(f"{flag}={token}")
-                needs_value = False
-                continue
-        if needs_value:
-            result.append(flag)
+        is_value = token not in _REPEATED and flag != ""
+        if is_value and "," in token and all(map(_is_number, token.split(","))):
+            remedy = f"write {flag} {token.replace(',', ' ')}"
+            raise DomainError(f"{flag} must be numbers separated by spaces, got {shown(token)}; {remedy}")
+        if is_value and (_fits(flag, token) or (needs_value and not token.startswith("--"))):
+            result.append(f"{flag}={token}")
+            needs_value = False
+            continue
+        result += [flag] * needs_value
         flag, needs_value = (token, True) if token in _REPEATED else ("", False)
         if not flag:
             result.append({"-": "./-"}.get(token, token))  # stdin looks like a flag
-    return [*result, flag] if needs_value else result
+    return [*result, *[flag] * needs_value]
 
 
 def _fits(flag: str, token: str) -> bool:
@@ -185,8 +177,7 @@ def _fits(flag: str, token: str) -> bool:
 
 
 def _is_number(token: str) -> bool:
-    try:
+    with suppress(ValueError):
         float(token)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False

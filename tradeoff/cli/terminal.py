@@ -28,13 +28,7 @@ _MAX_FACTORS = 1_000  # different mechanisms that no closed form adds up: 6 to 6
 
 
 def read_integer(_: Any, tokens: Sequence[Token]) -> int:
-    """Return the integer of a flag; 1e3 is one, and 1.5 is refused, not rounded.
-
-    Examples
-    --------
-    >>> read_integer(int, [Token(keyword="--steps", value="1e3")])
-    1000
-    """
+    """Return the integer of a flag; 1e3 is one, and 1.5 is refused, not rounded."""
     text = tokens[0].value
     with suppress(ValueError):
         return int(text)

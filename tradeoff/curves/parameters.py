@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from importlib import import_module
@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.errors import DomainError, SymbolError, domain, shown
+from tradeoff.errors import DomainError, KindError, SymbolError, domain, shown
 from tradeoff.intervals.bounds import Array
 
 
@@ -100,7 +100,7 @@ def real(
     if is_symbol(value):
         return value
     allowed = f"in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-    number: Any = value if type(value) is float else reals(name, value, "one real number", allowed)
+    number: Any = value if isinstance(value, float) else reals(name, value, "one real number", allowed)
     if np.ndim(number):  # float() of an array of one entry is deprecated, not refused
         raise domain(name, value, "one real number")
     number = float(number)
@@ -132,6 +132,22 @@ def exact_number(name: str, value: Any, low: float, high: float, **ends: bool) -
     if isinstance(value, Rational):  # NumPy's integers are, too
         return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(checked)
+
+
+def weights(name: str, given: Any, kind: str, check: Callable[[Any], Any]) -> dict[Any, Fraction]:
+    """Check a mapping of keys to weights, which add to 1 within 1e-12: return exact ones above 0."""
+    if not isinstance(given, Mapping):
+        raise KindError(f"{name} must be a mapping {{{kind}}}, got {shown(given)}")
+    result: dict[Any, Fraction] = {}
+    for key, weight in given.items():
+        if is_symbol(weight):
+            raise SymbolError(f"{name} must be numbers, got the symbol {weight!r}; substitute it first")
+        at, most = check(key), 1 + 1e-12  # thousands of rounded weights miss 1 by less
+        result[at] = result.get(at, Fraction(0)) + exact_number(f"a number of {name}", weight, 0, most)
+    total = sum(result.values(), Fraction(0))
+    if abs(total - 1) > Fraction(1, 10**12):
+        raise DomainError(f"{name} must add to 1, got {float(total)!r}")
+    return {at: weight / total for at, weight in result.items() if weight > 0}
 
 
 def reals(

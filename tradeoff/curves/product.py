@@ -181,12 +181,7 @@ class Tensor(TradeOff):
 
            1 - \prod_i (1 - q_i)^{n_i}
         """
-        masses = [(f.mass_at_infinity, n) for f, n in self.factors.items() if f.mass_at_infinity.upper > 0]
-        if not masses:
-            return Bounds(0.0, 0.0)
-        if len(masses) == 1 and masses[0][1] == 1:
-            return masses[0][0]
-        return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in masses)), 0.0, 1.0)
+        return combine_masses((f.mass_at_infinity, n) for f, n in self.factors.items())
 
     @property
     def mass_at_minus_infinity(self) -> float:
@@ -287,12 +282,19 @@ class _Engines:
 
         A curve below f has the lesser beta, and a profile above delta. Widths only grow with the upper and
         shrink with the lower bound, so none is less than that from the greatest answer of the lower law to
-        the least of the upper.
+        the least of the upper. Where the first engines are a hundred times as narrow, no others are asked.
         """
         least, most = self.sides if question == "beta" else self.sides[::-1]
         if least is most:
             return least.answer(question, at, tol)
-        (lower, upper), (inner, outer) = (side.answer(question, at, None) for side in (least, most))
+        first = (side.answer(question, at, None, engines=1) for side in (least, most))
+        (lower, upper), (inner, outer) = first
+        with np.errstate(invalid="ignore"):
+            wide = ~(np.maximum(upper - lower, outer - inner) <= 0.01 * (inner - upper))
+        if wide.any():
+            (lower[wide], upper[wide]), (inner[wide], outer[wide]) = (
+                side.answer(question, at[wide], None) for side in (least, most)
+            )
         if tol is not None:
             with np.errstate(invalid="ignore"):
                 near = ~((inner > upper) & (measure(question, at, upper, inner) > tol))
@@ -311,6 +313,14 @@ class CurveFromPLD(TradeOff):
     @cached_property
     def _alone(self) -> Tensor:
         return Tensor({self: 1})
+
+
+def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
+    """Bound 1 - prod (1 - mass)^n; a single mass once is that mass."""
+    positive = [(mass, n) for mass, n in masses if mass.upper > 0]
+    if len(positive) == 1 and positive[0][1] == 1:
+        return positive[0][0]
+    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:

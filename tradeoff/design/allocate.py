@@ -66,8 +66,8 @@ class Part:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", count("count", self.count, 1))
-        object.__setattr__(self, "weight", number("weight", self.weight, 0, open_low=True, open_high=True))
+        weight = number("weight", self.weight, 0, open_low=True, open_high=True)
+        vars(self).update(count=count("count", self.count, 1), weight=weight)
         if isinstance(self.build, TradeOff) or not callable(self.build):
             raise KindError(f"build must be a function of a scale or a mechanism, got {shown(self.build)}")
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfinv, logit, ndtri
 
+from tradeoff.audits.refutation import claimed
 from tradeoff.audits.risks import risks
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
@@ -37,6 +38,8 @@ from tradeoff.mechanisms.base import by_number
 # These numbers only decide which numbers are tried.
 _LONGEST = math.log(1000.0)  # of a step outward: a power law need not hold farther
 _MAX_EVALUATIONS = 150  # halving to a jump takes some 50
+
+_NO_ANSWER = Bounds(-math.inf, math.inf)
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,7 +140,13 @@ def calibrate(
 
     def bound_answer(x: float) -> Bounds[float]:
         """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
-        curve = _guarantee(build, int(x) if integer else x)
+        built = called("build", by_number(build), x := int(x) if integer else x)
+        if isinstance(built, type):
+            raise KindError(f"build must return an instance, got the class {built.__name__} at {x!r}")
+        try:
+            curve = claimed(built).symmetrise(assume="either-order")
+        except KindError as error:
+            raise KindError(f"{error}; build({x!r}) must return a curve, a mechanism or a plan") from error
         result = goal.answer(curve, None)
         if goal.takes_width and goal.is_met(result) is None:
             try:
@@ -149,45 +158,34 @@ def calibrate(
     search = Search(goal, bound_answer, tol, integer)
     met, unmet = search.run(ends)
     value, other = (int(p.x) if integer else p.x for p in (met, unmet))
-    tried = len(search.points) + len(search.walls)
-    return Calibration(value, Bounds(*sorted((value, other))), goal.verdict_or(met.answer), tried, str(goal))
+    achieved, tried = goal.verdict_or(met.answer), len(search.points)
+    return Calibration(value, Bounds(*sorted((value, other))), achieved, tried, str(goal))
 
 
 def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
-    flat = isinstance(between, Sequence) or (isinstance(between, np.ndarray) and between.ndim == 1)
-    if not flat or len(between) != 2:
-        raise DomainError(f"between must be a pair of numbers (low, high), got {shown(between)}")
+    if not isinstance(between, Sequence | np.ndarray) or np.shape(between) != (2,):
+        raise domain("between", between, "a pair of numbers (low, high)")
     if integer:
         low, high = (float(count("between", end, 0, MOST)) for end in between)
     else:
         low, high = (number("between", end, 0, math.inf, open_low=True, open_high=True) for end in between)
     if not low < high:
-        raise DomainError(f"between must be (low, high) with low < high, got {shown(between)}")
+        raise domain("between", between, "(low, high) with low < high")
     return low, high
 
 
-def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
-    """Return the guarantee that ``build`` makes of a number, valid for both orders of a pair."""
-    built = called("build", by_number(build), x)
-    if isinstance(built, type):
-        raise KindError(f"build must return an instance, got the class {built.__name__} at {x!r}")
-    for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals
-        result = getattr(built, name, None)
-        built = result if isinstance(result, TradeOff) else result() if callable(result) else built
-    try:
-        return operand(built).symmetrise(assume="either-order")
-    except KindError as error:
-        raise KindError(f"{error}; build({x!r}) must return a curve, a mechanism or a plan") from error
-
-
 class Point(NamedTuple):
-    """A number tried, its answer and verdict, and the gap of the answer to the target with its width."""
+    """A number tried, its answer and verdict, the gap of the answer to the target with its width.
+
+    ``problem`` is the reason why there is no useful answer: such points are walls of the search outward.
+    """
 
     x: float
     answer: Bounds[float]
     met: bool | None
     gap: float
     blur: float
+    problem: str
 
 
 @dataclass
@@ -195,8 +193,7 @@ class Search:
     """The numbers tried so far, on a scale of log x, or log(1 + n) for integers.
 
     ``bound_answer`` bounds the answer at a number, or raises ``DomainError`` or ``PrecisionError``; ``tol``
-    is the relative distance wanted, ``farthest`` the largest log x tried without ends; ``walls`` are places
-    without a useful answer, and the reason.
+    is the relative distance wanted, ``farthest`` the largest log x tried without ends.
     """
 
     target: Target
@@ -205,16 +202,13 @@ class Search:
     integer: bool = False
     farthest: float = math.log(1e12)
     points: list[Point] = field(default_factory=list)
-    walls: dict[float, str] = field(default_factory=dict)
 
     def run(self, between: tuple[float, float] | None) -> tuple[Point, Point]:
         """Return neighbours of which the first is proved to meet the target, the second not to; or raise."""
         for x in between or ():
-            try:
-                self.points.append(self._point(x))
-            except (DomainError, PrecisionError) as error:
+            if (point := self._tried(x)).answer == _NO_ANSWER:
                 problem = f"between must be two numbers with answers, got none at {x:g}"
-                raise DomainError(f"{problem}; move it: {error}") from error
+                raise DomainError(f"{problem}; move it: {point.problem}")
         if not between:
             self._search_outward()
         pair, last = self._bracket, None
@@ -245,11 +239,6 @@ class Search:
         doubts = [p.x for p in self.points if low < p.x < high]
         return high - low > max(1.0 if self.integer else self.tol * high, 4 * np.ptp(doubts) if doubts else 0)
 
-    def _point(self, x: float) -> Point:
-        answer = self.bound_answer(x)
-        low, high = (self.target.gap(end) for end in answer)
-        return Point(x, answer, self.target.is_met(answer), (low + high) / 2, abs(high - low))
-
     def _place(self, x: float) -> float:
         return math.log1p(x) if self.integer else math.log(x)
 
@@ -258,14 +247,19 @@ class Search:
 
     def _tried(self, x: float) -> Point:
         """Return the point at a number, new or known; without an answer it is undecided."""
-        point = next((p for p in self.points if p.x == x), None)
-        if point is None:
-            try:
-                point = self._point(x)
-            except (DomainError, PrecisionError):  # undecided: the crossing is nearby
-                point = Point(x, Bounds(-math.inf, math.inf), None, math.nan, math.inf)
-            self.points.append(point)
-        return point
+        if known := [p for p in self.points if p.x == x]:
+            return known[0]
+        answer, problem = _NO_ANSWER, ""
+        try:
+            answer = self.bound_answer(x)
+        except (DomainError, PrecisionError) as error:
+            problem = str(error)
+        low, high = (self.target.gap(end) for end in answer)
+        met, blur = self.target.is_met(answer), abs(high - low)
+        if met is None and not math.isfinite(blur):
+            problem = problem or f"only {answer} is known at {x:g}"
+        self.points.append(Point(x, answer, met, (low + high) / 2, blur, problem))
+        return self.points[-1]
 
     def _root(self, gap: Callable[[Point], float], low: float, high: float, tol: float) -> float:
         """Return about the root of a gap that has two signs at known points."""
@@ -321,7 +315,7 @@ class Search:
     def _search_outward(self) -> None:
         """Try numbers until two verdicts differ: just past a secant's root, else both sides in long steps."""
         usual = (1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0)  # sizes of parameters
-        start = next((x for x in usual if (x >= 1 or not self.integer) and self._try(x)), None)
+        start = next((x for x in usual if (x >= 1 or not self.integer) and not self._tried(x).problem), None)
         if start is None:
             return
         steps = (sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1))
@@ -339,50 +333,37 @@ class Search:
             t = next((t for t in blind if t is not None), None) if t is None else t
             if t is None or self._bracket:
                 return
-            self._try(self._number(t))
-
-    def _try(self, x: float) -> bool:
-        """Add the point at a number, or a wall where its answer is missing or useless."""
-        try:
-            point = self._point(x)
-        except (DomainError, PrecisionError) as error:
-            self.walls[self._place(x)] = str(error)
-            return False
-        if point.met is None and not math.isfinite(point.blur):
-            self.walls[self._place(x)] = f"only {point.answer} is known at {x:g}"
-            return False
-        self.points.append(point)
-        return True
+            self._tried(self._number(t))
 
     def _new_place(self, t: float) -> float | None:
         """Return a place within the ends, or halfway to a wall in between; None if not new."""
-        places = sorted(self._place(p.x) for p in self.points)
+        places, walls = (
+            sorted(self._place(p.x) for p in self.points if bool(p.problem) is wall) for wall in (False, True)
+        )
         ends = (0.0, self._place(MOST)) if self.integer else (-self.farthest, self.farthest)
         t = min(max(t, ends[0]), ends[1])
         for last, side in ((places[-1], 1.0), (places[0], -1.0)):
-            room = min(
-                (abs(wall - last) for wall in self.walls if (wall - last) * side > 0), default=math.inf
-            )
+            room = min((abs(wall - last) for wall in walls if (wall - last) * side > 0), default=math.inf)
             if (t - last) * side >= room:
                 t = last + side * room / 2 if room > 1e-6 else last
-        tried = {p.x for p in self.points} | {self._number(wall) for wall in self.walls}
-        return None if self._number(t) in tried else t
+        return None if self._number(t) in {p.x for p in self.points} else t
 
     def _no_bracket(self, change: str) -> DomainError:
         """Explain why no two verdicts differ; a change of the range completes the remedy."""
-        walls = "".join(f"; {reason}" for reason in list(self.walls.values())[:1])
-        if not self.points:
+        walls = "".join([f"; {p.problem}" for p in self.points if p.problem][:1])
+        points = sorted(p for p in self.points if not p.problem)
+        if not points:
             return DomainError(
                 f"build must have an answer at a number tried{walls}; give between=(low, high)"
             )
-        first, *_, last = sorted(self.points * 2)
+        first, last = points[0], points[-1]
         given = (f"{self.target.verdict_or(p.answer):.6g} at {p.x:.12g}" for p in (first, last))
         answers = f"{self.target.question} is {', '.join(given)}"
         if first.answer == last.answer:
             endless = math.isinf(first.answer.lower)
             answers += ": infinite" if endless else ": the same, so does build use its number?"
         got = f"target must be met at some numbers and missed at others, got {self.target}, which"
-        if any(p.met is None for p in self.points):
+        if any(p.met is None for p in points):
             return DomainError(f"{got} is undecided: {answers}{walls}; give another between=(low, high)")
         # The loss that remains at 0, or at numbers a factor of 1000 apart, is that of the other mechanisms.
         best, *others = sorted(self._decided, key=lambda p: p.gap)

@@ -298,6 +298,11 @@ class AllocatedCurve(_OneOfSteps):
         spread = math.sqrt(math.log1p(math.expm1(min(self.mu**2, 700.0)) / self.steps))  # of a lognormal Y
         return [(-spread * spread / 2 - spread * ndtri(alpha), spread)]
 
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        if len(epsilon) > 8:
+            return super().ceiling(epsilon, level)
+        return np.array([hockey_stick(self.mu, self.steps, x, reverse=self.reverse)[1] for x in epsilon])
+
     def both_laws(self) -> tuple[AtomicLaw, AtomicLaw]:
         return allocated_laws(self.mu, self.steps)
 

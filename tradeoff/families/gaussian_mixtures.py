@@ -12,9 +12,9 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import beta_from_delta
-from tradeoff.curves.parameters import MAX_LOSS, Number, exact_number, number, written
+from tradeoff.curves.parameters import MAX_LOSS, Number, exact_number, number, weights, written
 from tradeoff.curves.product import CurveFromPLD
-from tradeoff.errors import DomainError, KindError, domain, shown
+from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds, Pair
@@ -63,7 +63,15 @@ class GaussianMixtures(CurveFromPLD):
     def __new__(cls, null: Weights, alternative: Weights, sigma: Number = 1.0) -> TradeOff:  # type: ignore[misc]  # the simplest curve of the pair, which may be of another family
         """Return the simplest curve."""
         scale = number("sigma", sigma, 0, open_low=True)
-        p, q = _check_weights("null", null), _check_weights("alternative", alternative)
+        p, q = (
+            weights(
+                f"weights of {name}",
+                given,
+                "mean: weight",
+                lambda mean: exact_number("mean", mean, -math.inf, math.inf, open_low=True, open_high=True),
+            )
+            for name, given in (("null", null), ("alternative", alternative))
+        )
         if p == q or scale == math.inf:
             return Identity()
         exact = Fraction(scale)
@@ -137,17 +145,3 @@ class GaussianMixtures(CurveFromPLD):
             for side in (self.null, self.alternative)
         )
         return f"GaussianMixtures({{{p}}}, {{{q}}}, sigma={written(self.sigma)})"
-
-
-def _check_weights(name: str, given: Weights) -> dict[Fraction, Fraction]:
-    """Return exact means and weights that add to 1."""
-    if not isinstance(given, Mapping):
-        raise KindError(f"{name} must be a mapping {{mean: weight}}, got {shown(given)}")
-    weights: dict[Fraction, Fraction] = {}
-    for mean, weight in given.items():
-        at = exact_number(f"mean of {name}", mean, -math.inf, math.inf, open_low=True, open_high=True)
-        weights[at] = weights.get(at, Fraction(0)) + exact_number(f"weight of {name}", weight, 0.0, 2.0)
-    total = sum(weights.values(), Fraction(0))
-    if abs(total - 1) > Fraction(1, 10**12):  # by which the sum of rounded weights may differ from 1
-        raise DomainError(f"weights of {name} must add to 1, got {float(total)!r}")
-    return {a: w / total for a, w in weights.items() if w > 0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from threading import Lock
@@ -51,11 +51,7 @@ Sum = tuple[float, float]  # high and low part of a running sum: together at lea
 
 
 def add_up(running: Sum, amount: float) -> Sum:
-    """Return a sum plus an amount, rounded up by at most a relative 2^-104.
-
-    >>> add_up(add_up((1e16, 0.0), 1.0), 1.0)
-    (1.0000000000000002e+16, 0.0)
-    """
+    """Return a sum plus an amount, rounded up by at most a relative 2^-104."""
     high = math.fsum((*running, amount))
     return high, sum_above(*running, amount, -high) + 0.0  # -0.0 becomes 0.0
 
@@ -187,8 +183,6 @@ class Filter(StepRecord):
         self._largest = [max(limit, float(widen(limit).lower)) for limit in self.limits]
         self.totals = ((0.0, 0.0),) * len(self.limits)
 
-    # Defined by subclasses.
-
     def _limits(self) -> tuple[float, ...]:
         """Return the limits of the sums: by default the parameters."""
         return tuple(self.parameters().values())
@@ -200,8 +194,6 @@ class Filter(StepRecord):
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
         """Convert amounts of the resources into the units of the filter."""
         return amounts
-
-    # The protocol.
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound.
@@ -378,8 +370,9 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
         # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
         return square(curve.shift, curve.sigma, 0.5), 0.0
     if isinstance(curve, Tensor):
-        rhos, deltas = zip(*(zcdp(factor) for factor in curve.factors), strict=True)
-        return _sum_costs(curve.factors.values(), rhos), _sum_costs(curve.factors.values(), deltas)
+        parts = [(whole(n), zcdp(factor)) for factor, n in curve.factors.items()]
+        rho, delta = (float(total(n * cost[k] for n, cost in parts).upper) for k in (0, 1))
+        return rho, delta
     epsilon, delta = pure_loss(curve)
     # mu-GDP is mu^2/2-zCDP, and (eps, delta)-DP delta-approximately eps^2/2-zCDP (Bun, Steinke 2016).
     return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve)), times=0.5), delta
@@ -394,11 +387,6 @@ def is_sampled(curve: object) -> bool:
         return True
     parts = curve.factors if isinstance(curve, Tensor) else getattr(curve, "operands", ())
     return any(map(is_sampled, parts))
-
-
-def _sum_costs(counts: Iterable[int], costs: Iterable[float]) -> float:
-    """Return the sum of costs with their counts, rounded up."""
-    return float(total(whole(n) * cost for n, cost in zip(counts, costs, strict=True)).upper)
 
 
 @lru_cache(maxsize=256)

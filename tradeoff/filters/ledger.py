@@ -337,12 +337,7 @@ def _name(step: dict[str, Any]) -> str:
 
 
 def describe_step(step: object) -> dict[str, Any]:
-    """Return plain data that describes a step.
-
-    >>> from tradeoff.mechanisms import Gaussian
-    >>> describe_step(Gaussian(noise_multiplier=10))
-    {'kind': 'gaussian', 'noise_multiplier': 10.0}
-    """
+    """Return plain data that describes a step."""
     if isinstance(step, Plan | Mechanism):
         return dict(plain(step))
     return {"ex-post": asdict(step)} if isinstance(step, ExPost) else {"curve": repr(step)}

@@ -33,7 +33,7 @@ from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, tot
 from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import Nodes, end, orders
+from tradeoff.operators.tabulate import Nodes, both_orders, end
 from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
@@ -148,7 +148,7 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     own = {nodes.curve: nodes for nodes in searched}
     places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
     sides = []
-    for (order,) in orders(f):
+    for order in both_orders(f):
         far, known = min(end(order, level), FAR) or 1.0, own.get(order)
         last = float(known.epsilon[-1]) if known else 0.0
         more = np.linspace(last, far, 9)[1:] if known and far > last else np.empty(0)
@@ -214,7 +214,7 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     """
     result: dict[TradeOff, Side] = {}
     for part in h.operands if type(h) is HullOfMinimum else (h,):
-        sides = [Side(order, end(order, failure), k == 1) for k, (order,) in enumerate(orders(part))]
+        sides = [Side(order, end(order, failure), k == 1) for k, order in enumerate(both_orders(part))]
         # delta(0), the total variation, is that of both orders.
         if failure < 1 and min(side.reach for side in sides) > 0:
             result |= {side.curve: side for side in sides}

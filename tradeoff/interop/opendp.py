@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from tradeoff.conversions import from_renyi, from_zcdp
@@ -73,28 +73,6 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
         raise domain("distance", distance, f"a distance of {name}", str(error)) from error
 
 
-def from_profile(profile: Any, epsilons: Iterable[float] | None = None) -> TradeOff:
-    """Return the curve of a privacy profile at points: a ``PrivacyProfile`` of OpenDP, or a function.
-
-    It is the largest that these pairs imply, in exact fractions.
-
-    Parameters
-    ----------
-    profile
-        Upper bounds on delta at epsilon >= 0, for both orders.
-    epsilons
-        Losses at which the profile is evaluated, in nats; default: those of ``Profile.from_epsilon_delta``.
-
-    Examples
-    --------
-    >>> import tradeoff as to
-    >>> f = from_profile(to.Gaussian(1).delta)
-    >>> round(f.epsilon(1e-5), 3), round(to.Gaussian(1).epsilon(1e-5), 3)
-    (4.377, 4.377)
-    """
-    return Profile.from_epsilon_delta(profile.delta if hasattr(profile, "delta") else profile, epsilons)
-
-
 def privacy_map(
     guarantee: TradeOff | Callable[[Any], TradeOff], *, delta: float
 ) -> Callable[[Any], tuple[float, float]]:
@@ -155,7 +133,7 @@ def _both_orders(curve: TradeOff) -> TradeOff:
 _MEASURES: dict[str, Callable[[Any], TradeOff]] = {
     "MaxDivergence": PureDP,
     "Approximate(MaxDivergence)": lambda pair: approximate_dp(*pair),
-    "SmoothedMaxDivergence": from_profile,
+    "SmoothedMaxDivergence": lambda profile: Profile.from_epsilon_delta(getattr(profile, "delta", profile)),
     "ZeroConcentratedDivergence": from_zcdp,
     "Approximate(ZeroConcentratedDivergence)": lambda pair: from_zcdp(pair[0]) @ TotalVariation(pair[1]),
     "RenyiDivergence": from_renyi,

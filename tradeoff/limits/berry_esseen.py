@@ -16,10 +16,11 @@ from tradeoff import balls
 from tradeoff.balls import Balls, lower_float, normal_isf, normal_sf, to_ball, union, upper_float
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
+from tradeoff.curves.product import combine_masses
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals import polygon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import clip, expm1, log, log1p, minimum, rational, sqrt, total, whole
+from tradeoff.intervals.functions import log, minimum, rational, sqrt, total, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
@@ -35,27 +36,17 @@ class NormalPair:
     """A pair P, Q with |P(S <= t) - Phi((t - m_P)/s_P)| <= gamma_p at every t, and likewise under Q.
 
     A test at threshold t = m_P + s_P z has alpha = P(S > t) within gamma_p of Phi(-z) and beta = Q(S <= t)
-    within gamma_q of Phi(r z - d), where r = s_P/s_Q and d = (m_Q - m_P)/s_Q. With ``mass_at_minus_infinity``
-    p under P and ``mass_at_plus_infinity`` q under Q, f(alpha) = (1 - q) f_finite(alpha/(1 - p)).
+    within gamma_q of Phi(r z - d), r = s_P/s_Q the ``ratio`` and d = (m_Q - m_P)/s_Q the ``distance``. With
+    ``mass_at_minus_infinity`` p under P and ``mass_at_plus_infinity`` q under Q, f(alpha) is
+    (1 - q) f_finite(alpha/(1 - p)).
     """
 
-    gap: Bounds
-    sd_p: Bounds
-    sd_q: Bounds
+    ratio: Bounds
+    distance: Bounds
     gamma_p: float
     gamma_q: float
     mass_at_minus_infinity: Bounds = NOTHING
     mass_at_plus_infinity: Bounds = NOTHING
-
-    @cached_property
-    def ratio(self) -> Bounds:
-        """Bound r = s_P/s_Q."""
-        return self.sd_p / self.sd_q
-
-    @cached_property
-    def distance(self) -> Bounds:
-        """Bound d = (m_Q - m_P)/s_Q."""
-        return self.gap / self.sd_q
 
     @cached_property
     def is_trivial(self) -> bool:
@@ -246,7 +237,7 @@ class BerryEsseen:
     @property
     def mu(self) -> float:
         """The mean gap over the null's standard deviation, the larger of two orders."""
-        return max(float(below.gap.upper / below.sd_p.lower) for below, _ in self.pairs)
+        return max(float((below.distance / below.ratio).upper) for below, _ in self.pairs)
 
     def guarantee(self) -> TradeOff:
         r"""Return a certified curve below the composition, a polygon of lines that may enter products.
@@ -383,7 +374,7 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
         gap = gap + total(whole(n) * m.kl for _, m, n in law)
     masses = (_added_mass(powers, side, reverse=reverse) for reverse in (True, False))
     (sd_p, sd_q), (gamma_p, gamma_q) = sds, gammas
-    return NormalPair(gap, sd_p, sd_q, gamma_p, gamma_q, *masses)
+    return NormalPair(sd_p / sd_q, gap / sd_q, gamma_p, gamma_q, *masses)
 
 
 def _added_mass(powers: Powers, side: int, *, reverse: bool) -> Bounds:
@@ -400,10 +391,7 @@ def _added_mass(powers: Powers, side: int, *, reverse: bool) -> Bounds:
             law = laws[side]
             mass = bound_mass(law.mass_at_minus_infinity if reverse else law.mass_at_plus_infinity)
         masses.append((mass, n))
-    positive = [(mass, n) for mass, n in masses if mass.upper > 0]
-    if len(positive) == 1 and positive[0][1] == 1:
-        return positive[0][0]
-    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
+    return combine_masses(masses)
 
 
 def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:

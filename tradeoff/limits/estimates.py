@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from tradeoff.accounting.lattice.place import common_spacing
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, MOST, Number, Numbers, choice, count, is_symbol, losses, real
@@ -412,16 +413,8 @@ def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
         shift = float(np.log1p(-p) - np.log1p(-q)) if max(p, q) < 1 else 0.0
         offset += n * (float(atoms[0]) + shift) if len(atoms) else 0.0
         gaps.extend(np.diff(atoms).tolist())
-    # Euclid's algorithm in floats: gaps miss a lattice by up to 1e-9 of the widest.
-    widest = span = max(gaps)
-    for gap in sorted(set(gaps)):
-        rest = gap
-        while rest > 1e-9 * widest:
-            span, rest = rest, span % rest
-            rest = 0.0 if span - rest < 1e-9 * widest else rest
-        if span < 1e-5 * widest:
-            return 0.0, 0.0
-    return span, offset if span else 0.0
+    span = common_spacing(np.array(gaps), 1e-5 * max(gaps))
+    return (span, offset) if span else (0.0, 0.0)
 
 
 def _curve(alpha: Array, beta: Array) -> PiecewiseLinear:

@@ -6,7 +6,7 @@ import inspect
 import re
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
@@ -280,19 +280,24 @@ def by_number(build: Any) -> Any:
     return build
 
 
+def suggest(word: str, allowed: Collection[str]) -> str:
+    """Return advice for an unknown name: the allowed one that is probably meant, if any."""
+    meant = SYNONYMS.get(word)
+    if meant in allowed:
+        return f"did you mean {meant}?"
+    if word in {"epsilon", "eps"} and "scale" in allowed:
+        return "scale is the sensitivity over epsilon"
+    return "".join(f"did you mean {each}?" for each in get_close_matches(word, allowed, 1))
+
+
 def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function, or a constructor, whose error for unknown keywords names the parameters meant."""
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
     def advise(kind: str, name: str) -> str:
-        if SYNONYMS.get(name) in names:
-            return f"did you mean {SYNONYMS[name]}?"
-        if name in {"steps", "count", "n", "rounds", "num_steps"}:
+        if name in {"steps", "count", "n", "rounds", "num_steps"} and SYNONYMS.get(name) not in names:
             return f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
-        if name in {"epsilon", "eps"} and "scale" in names:
-            return "scale is the sensitivity over epsilon"
-        close = get_close_matches(name, names, 1)
-        return f"did you mean {close[0]}?" if close else f"its parameters are {', '.join(names)}"
+        return suggest(name, names) or f"its parameters are {', '.join(names)}"
 
     @wraps(function)
     def checked(*args: P.args, **given: P.kwargs) -> T:
@@ -321,10 +326,12 @@ def in_interval(interval: str) -> Callable[[str, Any], float]:
     return partial(number, low=low, high=high, open_low=interval[0] == "(", open_high=interval[-1] == ")")
 
 
-def number_list(name: str, values: Any, check: Callable[[str, Any], T]) -> tuple[T, ...]:
+def number_list(
+    name: str, values: Any, check: Callable[[str, Any], T], kind: str = "numbers"
+) -> tuple[T, ...]:
     """Return a list of numbers as a tuple, each checked."""
     if isinstance(values, str | bytes | AbstractSet | Mapping) or not np.iterable(values):
-        raise domain(name, values, "a list of numbers")
+        raise domain(name, values, f"a list of {kind}")
     return tuple(check(f"{name}[{k}]", each) for k, each in enumerate(values))
 
 

@@ -53,9 +53,8 @@ class Custom(Mechanism):
     def __init__(
         self, curve: TradeOff, other_order: TradeOff | None = None, adjacency: Adjacency | None = None
     ) -> None:
-        object.__setattr__(self, "one_order", _check_curve(curve))
-        object.__setattr__(self, "other_order", None if other_order is None else _check_curve(other_order))
-        object.__setattr__(self, "adjacency", adjacency)
+        other = None if other_order is None else _check_curve(other_order)
+        vars(self).update(one_order=_check_curve(curve), other_order=other, adjacency=adjacency)
         super().__post_init__()
 
     @property
@@ -113,8 +112,7 @@ class CanonicalNoise(Mechanism):
     sensitivity: float = real_range("Sensitivity of the query.", "(0, inf)")
 
     def __init__(self, curve: TradeOff, sensitivity: float = 1.0) -> None:
-        object.__setattr__(self, "target", _check_curve(curve))
-        object.__setattr__(self, "sensitivity", sensitivity)
+        vars(self).update(target=_check_curve(curve), sensitivity=sensitivity)
         super().__post_init__()
         if not curve.symmetric:
             raise domain("curve", curve, "symmetric", "use .symmetrise(...)")

@@ -38,7 +38,7 @@ from tradeoff.pld.units import bound_product
 
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
-    steps = number_list(name, value, partial(count, low=1, high=MOST))
+    steps = number_list(name, value, partial(count, low=1, high=MOST), "integers")
     if any(first >= second for first, second in pairwise(steps)):
         raise domain(name, value, "increasing")
     return steps

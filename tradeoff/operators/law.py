@@ -18,7 +18,7 @@ from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, total
-from tradeoff.intervals.roots import largest
+from tradeoff.intervals.roots import bracket_root
 from tradeoff.operators.order import largest_loss
 from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw
@@ -208,18 +208,13 @@ class Law:
         """Return about the loss, in nats, where the cdf crosses a mass of at most 1/2."""
         end = _FARTHEST if self._single is None else 1e300
 
-        def is_below(t: float) -> bool:
-            return t <= -end or (t < end and sum(self.cdf(t, under=under)) < 2 * mass)
+        def rarity(t: Array) -> Array:
+            """Return the reciprocal of the cdf, which falls, between ``end`` on both sides."""
+            with np.errstate(divide="ignore"):
+                each = 2 / np.add(*self.cdf(t, under=under))
+            return np.where(t <= -end, np.inf, np.where(t >= end, 0.0, each))
 
-        mean, variance = self.cumulants(under=under)
-        reach = math.sqrt(variance) + 1e-9 * (1 + abs(mean))
-        low, high = mean - reach, mean + reach
-        # Rare losses lie any number of standard deviations away.
-        while not is_below(low):
-            low, high = low - 2 * (high - low), low
-        while is_below(high):
-            low, high = high, high + 2 * (high - low)
-        result = largest(is_below, low, high)
+        result = float(bracket_root(rarity, np.array([1 / mass]), farthest=end)[0][0])
         resolved = mass >= _MIN_MASS and abs(result) + 2 * _STEP < end
         if resolved and self._single is None:  # the mass must begin within two steps
             before, after = (self.cdf(result + side * _STEP, under=under) for side in (-1, 2))

@@ -375,15 +375,14 @@ def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
 
 def known(f: TradeOff, g: TradeOff) -> Answer:
     """Decide f >= g where structure does."""
-    rules = _extremes, _family, _pair, _operands, _same_operator, _groups, _products
-    return next((answer for rule in rules if (answer := rule(f, g)) is not None), None)
-
-
-def _extremes(f: TradeOff, g: TradeOff) -> Answer:
-    """Decide f >= f, the ends, Id >= g and f >= 0, and polygons at the vertices of the upper one."""
     if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear):
-        return compare_polygons(f, g)
-    return f == g or isinstance(f, Identity) or g == TotalVariation(1) or None
+        answer = compare_polygons(f, g)
+    else:
+        answer = f == g or isinstance(f, Identity) or g == TotalVariation(1) or None
+    rules = iter((_family, _pair, _operands, _same_operator, _groups, _products))
+    while answer is None and (rule := next(rules, None)):
+        answer = rule(f, g)
+    return answer
 
 
 def _family(f: TradeOff, g: TradeOff) -> Answer:

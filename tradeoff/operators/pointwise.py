@@ -10,15 +10,15 @@ from operator import add, mul
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeoff.accounting.options import measure
 from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, joint, limited, pure
-from tradeoff.curves.parameters import Number, exact_number, is_symbol
+from tradeoff.curves.parameters import Number
+from tradeoff.curves.parameters import weights as check_weights
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.curves.query import certified_delta, certified_epsilon
-from tradeoff.errors import DomainError, KindError, SymbolError, shown
+from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
@@ -155,7 +155,7 @@ class HullOfMinimum(_Pooled):
     rebuild: Callable[..., TradeOff] = staticmethod(minimum)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return self._largest_answer("delta", epsilon, tol, lambda f, high: f.ceiling(epsilon, high) > high)
+        return self._largest_answer("delta", epsilon, tol)
 
     def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
@@ -168,28 +168,22 @@ class HullOfMinimum(_Pooled):
         return list(zip(np.where(taken, losses, np.nan), (spread for _, spread in result), strict=True))
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        def may_exceed(f: TradeOff, high: Array) -> NDArray[np.bool_]:
-            """Whether epsilon_f(delta) may be above ``high``: it is not where delta_f(high) <= delta."""
-            known = np.isfinite(high)
-            return ~known | (f.ceiling(np.where(known, high, 0.0), delta) > delta)
+        return self._largest_answer("epsilon", delta, tol)
 
-        return self._largest_answer("epsilon", delta, tol, may_exceed)
-
-    def _largest_answer(
-        self,
-        question: Literal["delta", "epsilon"],
-        at: Array,
-        tol: float | None,
-        may_exceed: Callable[[TradeOff, Array], NDArray[np.bool_]],
-    ) -> Pair:
+    def _largest_answer(self, question: Literal["delta", "epsilon"], at: Array, tol: float | None) -> Pair:
         """Bound the largest answer of the operands; only those that may decide it are refined to ``tol``.
 
-        An operand whose answer is at most the upper bound so far changes no bound.
+        An operand whose answer is at most the upper bound so far changes no bound: neither a delta nor, where
+        its delta at that epsilon is at most ``at``, an epsilon.
         """
         answer = certified_delta if question == "delta" else certified_epsilon
         low, high, answers = np.full(len(at), -np.inf), np.full(len(at), -np.inf), []
         for k, f in enumerate(self.operands):
-            seen = np.flatnonzero(may_exceed(f, high)) if k else np.arange(len(at))
+            seen, known = np.arange(len(at)), np.isfinite(high)
+            if k:
+                level = high if question == "delta" else at
+                loss = at if question == "delta" else np.where(known, high, 0.0)
+                seen = np.flatnonzero(~known | (f.ceiling(loss, level) > level))
             below, above = answer(f, at[seen], None)
             low[seen], high[seen] = np.maximum(low[seen], below), np.maximum(high[seen], above)
             answers.append((f, seen, above))
@@ -248,7 +242,7 @@ def added(pairs: Iterable[tuple[TradeOff, float | Fraction]]) -> dict[TradeOff, 
 class Mixture(Derived):
     """Average along equal slopes: delta(eps) = sum_i w_i delta_i(eps).
 
-    ``shares`` are fractions that add to 1, by which mixtures are equal and ordered; ``weights`` are floats.
+    ``shares`` are fractions that add to 1, by which mixtures are equal and ordered.
     """
 
     name = "mixture"
@@ -257,7 +251,6 @@ class Mixture(Derived):
     def __init__(self, shares: Mapping[TradeOff, Fraction]) -> None:
         self.operands, self.shares = tuple(shares), tuple(shares.values())
         self.parameters = (self.shares,)
-        self.weights = tuple(float(share) or math.ulp(0.0) for share in self.shares)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
@@ -269,12 +262,7 @@ class Mixture(Derived):
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
         """Bound the sum of w_i x_i."""
-        return reduce(add, map(mul, self.weight_bounds, values))
-
-    @cached_property
-    def weight_bounds(self) -> list[Bounds[float]]:
-        """Weights as the floats next to them."""
-        return [rational(share) for share in self.shares]
+        return reduce(add, map(mul, map(rational, self.shares), values))
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -291,16 +279,17 @@ class Mixture(Derived):
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         sides = zip(*(f.laws() for f in self.operands), strict=True)
-        below, above = (
-            [(w, to_atomic(law)) for w, law in zip(self.weights, side, strict=True)] for side in sides
-        )
+        weights = [float(share) or math.ulp(0.0) for share in self.shares]
+        below, above = ([(w, to_atomic(law)) for w, law in zip(weights, side, strict=True)] for side in sides)
         exact = all(low is high for (_, low), (_, high) in zip(below, above, strict=True))
         lower = MixturePLD(below)
         return lower, lower if exact else MixturePLD(above)
 
     @property
     def notation(self) -> str:
-        parts = ", ".join(f"{f.notation}: {w:.6g}" for f, w in zip(self.operands, self.weights, strict=True))
+        parts = ", ".join(
+            f"{f.notation}: {float(w):.6g}" for f, w in zip(self.operands, self.shares, strict=True)
+        )
         return f"mixture({{{parts}}})"
 
 
@@ -323,15 +312,6 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     >>> mixture({Gaussian(1): 0.5, Identity(): 0.5}).delta(0) <= 0.1914625
     True
     """
-    if not isinstance(weights, Mapping):
-        raise KindError(f"weights must be a mapping {{curve: probability}}, got {shown(weights)}")
-    if symbols := [w for w in weights.values() if is_symbol(w)]:
-        raise SymbolError(f"weight must be a number, got the symbol {symbols[0]!r}; substitute it first")
-    most = 1 + 1e-12  # thousands of rounded weights miss 1 by less
-    checked = {pure(operand(f)): exact_number("weight", w, 0, most) for f, w in weights.items()}
-    total = sum(checked.values(), Fraction(0))
-    if abs(total - 1) > 1e-12:
-        raise DomainError(f"weights must add to 1, got {float(total)!r}")
-    shares = {f: w / total for f, w in checked.items() if w > 0}
+    shares = check_weights("weights", weights, "curve: probability", lambda f: pure(operand(f)))
     mixed = next(iter(shares)) if len(shares) == 1 else Mixture(shares)
     return limited(mixed, joint(weights))

@@ -23,6 +23,7 @@ from tradeoff.pld.gaussian import (
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed, weighted_mass
 from tradeoff.pld.quadrature import QuadratureTransform
+from tradeoff.pld.shifts import LaplaceBatch, LaplaceLaw
 from tradeoff.pld.transformed import DampedPLD, MixturePLD, ReversedPLD, SubsampledPLD
 from tradeoff.pld.units import UNIT, few_bits
 
@@ -33,7 +34,12 @@ def batch_factors(
     """Return the same product with alike laws in one, counted once."""
     alike: dict[tuple[Any, ...], list[tuple[Component, PrivacyLossDistribution, int]]] = {}
     factors: list[tuple[Transformed, int]] = []
+    laplace: dict[int, list[LaplaceLaw]] = {}
     for law, n in zip(laws, counts, strict=True):
+        # Their rounding is that of numbers of size 1, in every round. Of more rounds transforms decay early.
+        if type(law) is LaplaceLaw and n * max(law.epsilon, 1.0 / 16) < 64.0:
+            laplace.setdefault(n, []).append(law)
+            continue
         part = _sampled_normal(law) if n <= 2**53 else None  # counts up to this one are floats
         if part is None:
             factors.append((law, n))
@@ -50,6 +56,9 @@ def batch_factors(
         for start in range(0, len(alike[key]), most):
             parts, each, powers = zip(*alike[key][start : start + most], strict=True)
             factors += [(Batch(parts, powers), 1)] if len(parts) > 1 else [(each[0], powers[0])]
+    for n, rows in laplace.items():
+        groups = (rows[start : start + 64] for start in range(0, len(rows), 64))
+        factors += [(LaplaceBatch(group) if len(group) > 1 else group[0], n) for group in groups]
     return [law for law, _ in factors], [n for _, n in factors]
 
 

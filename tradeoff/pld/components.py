@@ -39,18 +39,12 @@ class SamplingRate(NamedTuple):
         """Bounds on the slope of log(1 - s + s e^loss), over all losses."""
         return float(self.rest == 0), float(self.part > 0)
 
-    def complement(self) -> SamplingRate:
-        """Return the complement as the rate."""
-        return SamplingRate(self.rest, self.part)
-
 
 def subsampled_loss(rate: SamplingRate, loss: Array) -> Array:
     """Return log(1 - s + s e^loss)."""
     part, rest = rate
-    if np.all(rest == 0):
-        return loss
-    if np.all(part == 0):
-        return np.zeros_like(loss)
+    if isinstance(part, float) and 0 in rate:  # a column holds neither 0 nor 1
+        return loss if rest == 0 else np.zeros_like(loss)
     # log1p(-0.75) is below -1, where another form takes over.
     near = np.log1p(np.maximum(part * np.expm1(np.minimum(loss, LARGE)), -0.75))
     below = np.log(rest + part * np.exp(np.minimum(loss, 0.0)))
@@ -292,14 +286,6 @@ class Component:
         b = SamplingRate(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
         return replace(self, g=p * self.g, b=b, units=self.units + (1 if self.pure else 3))
 
-    def reversed(self) -> Component:
-        """Return the component with P and Q exchanged."""
-        return replace(self, g=-self.g, b=self.d, d=self.b)
-
-    def weighted(self, weight: float) -> Component:
-        """Return the component as a part of a mixture."""
-        return replace(self, k=weight * self.k, units=self.units + 1)
-
     def positive_part(self) -> list[Component] | None:
         """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0; None where the base has none.
 
@@ -311,7 +297,8 @@ class Component:
             return None if half is None else [replace(self, base=half)]
         if self.base.half:
             return []
-        return [replace(self, base=half, g=-self.g, b=self.b.complement(), d=self.d.complement())]
+        b, d = (SamplingRate(rate.rest, rate.part) for rate in (self.b, self.d))
+        return [replace(self, base=half, g=-self.g, b=b, d=d)]
 
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP, log dQ (over k phi) and L at base losses known to ``error``.

@@ -92,11 +92,17 @@ class Cumulant:
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
+        value, first, second = self.several(np.array([t]))
+        return float(value[0]), float(first[0]), float(second[0])
+
+    def several(self, t: Array) -> tuple[Array, Array, Array]:
+        """Return K, K' and K'' at each t."""
+        t = t[:, None]
         weight, total, log = self._tilted(t)
-        first = np.add.reduceat(weight * self.loss, self.starts) / total
-        square = weight * (self.loss - np.repeat(first, self.repeats)) ** 2
-        second = np.add.reduceat(square, self.starts) / total
-        return self.value(t, log), float(first @ self.counts), float(second @ self.counts)
+        first = np.add.reduceat(weight * self.loss, self.starts, axis=-1) / total
+        square = weight * (self.loss - np.repeat(first, self.repeats, axis=-1)) ** 2
+        second = np.add.reduceat(square, self.starts, axis=-1) / total
+        return self._value(t, np.abs(t), log), first @ self.counts, second @ self.counts
 
     @cached_property
     def spread(self) -> float:
@@ -206,14 +212,18 @@ def saddle(cumulant: Cumulant, c: float, poles: Sequence[float]) -> Saddle:
     With 0 and 1 it estimates log delta(x) for c > 1 and log(1 - delta(x)) for 0 < c < 1; with 0 alone log
     P(L > x) for c > 0 and log P(L <= x) for c < 0.
     """
-    value, mean, variance = cumulant(c)
-    slope, bend, size = 0.0, 0.0, 0.0
-    for p in poles:
-        slope, bend, size = slope + 1 / (c - p), bend + (c - p) ** -2, size + math.log(abs(c - p))
-    x = mean - slope
+    return Saddle(*_saddles(cumulant, np.array([c]), poles)[0].tolist())
+
+
+def _saddles(cumulant: Cumulant, c: Array, poles: Sequence[float]) -> Array:
+    """Return the saddle at each c, as a row."""
+    value, mean, variance = cumulant.several(c)
+    gap = c[:, None] - poles
+    x = mean - np.sum(1 / gap, axis=1)
     # Of the poles 0 and 1 the second comes with e^x, which multiplies delta.
-    log = value - (c - (len(poles) - 1)) * x - size - 0.5 * math.log(2 * math.pi * (variance + bend))
-    return Saddle(c, x, math.sqrt(max(variance, 0.0)), log)
+    log = value - (c - (len(poles) - 1)) * x - np.sum(np.log(np.abs(gap)), axis=1)
+    log -= 0.5 * np.log(2 * np.pi * (variance + np.sum(gap**-2.0, axis=1)))
+    return np.column_stack([c, x, np.sqrt(np.maximum(variance, 0.0)), log])
 
 
 class Saddles(NamedTuple):
@@ -243,27 +253,33 @@ class SaddleTable:
         self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
         self.last = min(last, cumulant.steepest)
         u = min(max(0.01 / math.sqrt(1 + cumulant(start)[2]), 1e-9), self.last / 2)  # 1 + u is above 1
-        # The last u, the saddles so far, and these as columns. Replaced as a whole, and each follows from the
-        # one below: threads that extend the table at once write the same.
-        first = [self._saddle(u)]
-        self._computed = u, first, list(np.array(first).T)
+        # The last u, and the saddles so far. Replaced as a whole, and each follows from those below: threads
+        # that extend the table at once write the same.
+        self._computed = u, self._saddles([u])
 
-    def _saddle(self, u: float) -> Saddle:
-        return saddle(self.cumulant, self.start + self.sign * u, self.poles)
+    def _saddles(self, u: Sequence[float]) -> Array:
+        return _saddles(self.cumulant, self.start + self.sign * np.array(u), self.poles)
 
-    def _extend(self, x: float, log: float) -> list[Array]:
+    def _extend(self, x: float, log: float) -> Array:
         """Add saddles until the last loss is above x or the last ``log`` is below; return all as columns."""
-        u, known, columns = self._computed
-        saddles = known.copy()
-        while not ((top := saddles[-1]).x > x or top.log < log) and u < self.last and len(saddles) < 4000:
-            if top.log < -745.0 and top.log < saddles[-2:][0].log:  # not a float; near 0 it may rise first
+        u, rows = self._computed
+        while not (rows[-1, 1] > x or rows[-1, 3] < log) and u < self.last and len(rows) < 4000:
+            # Not a float; near 0 it may rise first.
+            if rows[-1, 3] < -745.0 and rows[-1, 3] < rows[-2:][0, 3]:
                 break
-            u = min(u + 0.6 / float(spread(top.c, top.sd, self.poles)), self.last)
-            saddles.append(self._saddle(u))
-        if len(saddles) > len(known):
-            columns = list(np.array(saddles).T)
-            self._computed = u, saddles, columns
-        return columns
+            # Several at once, spaced for the last deviation, until it has grown by a fourth or one is 0.
+            sd, ahead, widths = float(rows[-1, 2]), [u], list[float]()
+            most = min(max(2**15 // len(self.cumulant.loss), 1), 8)
+            while len(ahead) <= most and ahead[-1] < self.last:
+                c = self.start + self.sign * ahead[-1]
+                widths.append(math.hypot(sd, *(1 / (c - p) for p in self.poles)))
+                ahead.append(min(ahead[-1] + 0.6 / widths[-1], self.last))
+            new = self._saddles(ahead[1:])
+            grown = spread(new[:-1, 0], new[:-1, 2], self.poles) > 1.25 * np.array(widths[1:])
+            kept = int(np.argmax(np.append(grown | (new[:-1, 3] < -745.0), True))) + 1
+            u, rows = ahead[kept], np.concatenate([rows, new[:kept]])
+            self._computed = u, rows
+        return rows.T
 
     def at(self, x: Array) -> Saddles:
         """Return the saddle of each loss x, interpolated in the table."""
@@ -297,7 +313,8 @@ class SaddleTable:
         if not above:  # smaller at once, or nowhere
             return float(loss[0 if known[0] < log else -1])
         low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
-        return self._saddle(find_root(lambda u: log - self._saddle(u).log, low, high, 1e-9 * low)).x
+        u = find_root(lambda u: log - float(self._saddles([u])[0, 3]), low, high, 1e-9 * low)
+        return float(self._saddles([u])[0, 1])
 
     def losses(self, log: Array) -> Array:
         """Return the x at which the estimated logarithm is ``log``; solve for x if saddles are far apart."""

@@ -254,12 +254,11 @@ class DiscreteGaussianTransform(Transform):
     constant.
     """
 
-    # Frequencies 2 pi j next to the nearest: farther ones add less than e^(-4 pi^2 sigma^2) times e^-36, a
-    # unit.
-    terms = np.array([-2, -1, 1, 2])
-
     def __init__(self, sigma: float, shift: int, c: float) -> None:
         self.sigma, self.shift, self.pace, self.centre = sigma, shift, shift / sigma**2, c * shift
+        # Frequencies 2 pi j next to the nearest: each adds at most e^(-4 pi^2 sigma^2) of the one before it,
+        # less than a unit for |j| = 3, and 1e-68 for |j| = 2 from sigma = 2 on.
+        self.terms = np.array([-1, 1] if sigma >= 2.0 else [-2, -1, 1, 2])
         decay = np.exp(-2 * (np.pi * sigma * self.terms) ** 2)
         turn = 2 * np.pi * (self.centre - round(self.centre)) * self.terms
         self.base, self.rest = float(np.sum(np.cos(turn) * decay)), float(np.sum(decay))

@@ -132,7 +132,7 @@ def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[f
 
 def _slope(rate: SamplingRate, loss: float) -> float:
     """Bound s e^loss/(1 - s + s e^loss) from above."""
-    return rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
+    return rate.part and rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
 
 
 def _checked(rule: Trapezoid, base: Base) -> Trapezoid:

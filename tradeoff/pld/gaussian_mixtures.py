@@ -331,19 +331,18 @@ class MixtureLaw(PrivacyLossDistribution):
     """The law of L of a pair, by the pieces of the line along which L rises or falls."""
 
     def __init__(self, pair: MixturePair) -> None:
-        self.pair, self.symmetric = pair, pair.symmetric
+        even = all(a == -b for a, b in zip(pair.at, pair.at[::-1], strict=True))
+        self.pair, self.symmetric = pair, even and pair.p_weights == pair.q_weights[::-1]
 
     @cached_property
     def pieces(self) -> list[Piece]:
         """The laws of the pieces, whose cells add up."""
         cuts = [self.pair.means[0] - REACH, *self.pair.extrema(REACH), self.pair.means[-1] + REACH]
-        return [self._piece(float(a), float(b)) for a, b in pairwise(cuts)]
-
-    def _piece(self, start: float, stop: float) -> Piece:
-        low, high = self.pair.logs(np.array([start, stop])).loss
-        if low <= high:
-            return Piece(self.pair, (start, stop))
-        return Piece(self.pair.mirrored(), (-stop, -start))
+        loss = self.pair.logs(np.array(cuts)).loss
+        return [
+            Piece(self.pair, (a, b)) if low <= high else Piece(self.pair.mirrored(), (-b, -a))
+            for (a, b), (low, high) in zip(pairwise(map(float, cuts)), pairwise(loss), strict=True)
+        ]
 
     @cached_property
     def span(self) -> tuple[float, float]:

@@ -72,6 +72,9 @@ class MixturePair:
         share = [q / (p + q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
         rise = _floats(after - before for before, after in pairwise(share))
         self.steps = np.maximum(rise, 0.0), np.maximum(-rise, 0.0)
+        # Whether weights have an increasing ratio: then L increases, as normal kernels are totally positive
+        # (Karlin, Total Positivity, 1968, chapter 1, section 3: variation diminishes).
+        self.monotone = not self.steps[1].any()
 
     @cached_property
     def log_weights(self) -> tuple[Array, Array]:
@@ -81,20 +84,6 @@ class MixturePair:
             for side in (self.p_weights, self.q_weights)
         )
         return p, q
-
-    @property
-    def monotone(self) -> bool:
-        """Whether weights have an increasing ratio: then L increases, as normal kernels are totally positive.
-
-        Source: Karlin, Total Positivity (1968), chapter 1, section 3: variation diminishes.
-        """
-        return not self.steps[1].any()
-
-    @cached_property
-    def symmetric(self) -> bool:
-        """Whether mirroring the line exchanges P and Q."""
-        even = all(a == -b for a, b in zip(self.at, self.at[::-1], strict=True))
-        return even and self.p_weights == self.q_weights[::-1]
 
     @cached_property
     def log_ratios(self) -> list[Bounds[float]]:
@@ -176,7 +165,7 @@ class MixturePair:
             # two sums and two products, to 6 s (|x| + s) in all.
             s = np.abs(self.means[:, None]) + np.abs(nearest)
             off = others * (6 * UNIT * s * (np.abs(at) + s))
-            p, q = self._log_sums(u)
+            p, q = (_log_sum(log, u) for log in self.log_weights)
             p_error, q_error = (
                 self._sum_error(log, value, u, off)
                 for log, value in zip(self.log_weights, (p, q), strict=True)
@@ -191,11 +180,6 @@ class MixturePair:
             result.p_error[here] = p_error + square + UNIT * (4 + 2 * np.abs(log_p) + np.abs(p))
             result.error[here] = np.minimum(error, apart)
         return result
-
-    def _log_sums(self, u: Array) -> tuple[Array, Array]:
-        """Return log sum_i w_i e^(u_i) for the weights of P and of Q."""
-        p, q = (_log_sum(log, u) for log in self.log_weights)
-        return p, q
 
     def _sum_error(self, log_weights: Array, value: Array, u: Array, off: Array) -> Array:
         """Bound the error of the logarithm of a sum: those of the exponents by their shares, and rounding.
@@ -284,7 +268,7 @@ class MixturePair:
         less than s 1e-300 e^(|L|/2) of the sum, which matters where that is below 1e-100, or |L| above 600;
         there, logarithms serve, as products of far terms underflow.
         """
-        p, q = self._log_sums(u)
+        p, q = (_log_sum(log, u) for log in self.log_weights)
         both = np.logaddexp(*(log[:, None] for log in self.log_weights)) + u
         with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
             result = _double_sum(np.exp(both - (p + q) / 2), steps, self.gaps, np.add, np.multiply, 0.0)

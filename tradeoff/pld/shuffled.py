@@ -125,8 +125,12 @@ def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
     randomizer = randomizer._replace(epsilon=max(randomizer.epsilon, 1e-300))
     epsilon, both, neither = randomizer.epsilon, *randomizer.others
     if both.upper == neither.upper == 0:
-        odds = log(expm1(epsilon) / (randomizer.categories or 1))
-        listed = _distances(float(odds.upper), records - 1)
+        odds = log(expm1(epsilon) / (randomizer.categories or 1))  # C ~ Bin(n - 1, 1/(1 + e^odds))
+        c, w, error, lost, outer = _clones(float(odds.upper), records - 1)
+        w[-1] += outer
+        starts = _starts(len(c), c[-1])
+        parts = zip(c[starts] + 1, np.add.reduceat(w, starts), strict=True)
+        listed = [*(_answers(m, share, error) for m, share in parts), _at_one(lost)]
     else:
         listed = _distances_of_many(epsilon, records - 1, both, neither)
     y, weight, slack = _spread(*map(np.concatenate, zip(*listed, strict=True)))
@@ -148,15 +152,6 @@ def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
 
 
 Listed = tuple[Array, Array, Array]  # y, its probability and the relative error of that
-
-
-def _distances(odds: float, others: int) -> list[Listed]:
-    """List y, C ~ Bin(others, 1/(1 + e^odds))."""
-    c, w, error, lost, above = _clones(odds, others)
-    w[-1] += above
-    starts = _starts(len(c), c[-1])
-    parts = zip(c[starts] + 1, np.add.reduceat(w, starts), strict=True)
-    return [*(_answers(m, weight, error) for m, weight in parts), _at_one(lost)]
 
 
 def _distances_of_many(epsilon: float, others: int, both: Bounds, neither: Bounds) -> list[Listed]:

@@ -105,11 +105,12 @@ def _deviance(x: Array, m: float) -> Array:
     d = (x - m) / (x + m)
     direct = x * np.log(x / m) + m - x
     near = np.abs(d) < 0.1
-    d = np.where(near, d, 0.0)
+    d, tail = np.where(near, d, 0.0), np.zeros_like(d)
     square = d * d
     # (x - m)^2/(x + m) + 2 x (d^3/3 + d^5/5 + ...): Loader, Fast and Accurate Computation of Binomial
     # Probabilities.
-    tail = sum(square**j / (2 * j + 1) for j in range(1, 10))
+    for j in range(9, 0, -1):
+        tail = square * (tail + 1 / (2 * j + 1))
     return np.where(near, (x - m) * d + 2 * x * d * tail, direct)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -188,7 +189,7 @@ class ReversedPLD(TransformedPLD):
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
-        return None if parts is None else [part.reversed() for part in parts]
+        return None if parts is None else [replace(part, g=-part.g, b=part.d, d=part.b) for part in parts]
 
     def transform(self, c: float, digits: float) -> Transform | None:
         return self.base.transform(c, digits) if self.symmetric else super().transform(c, digits)
@@ -240,7 +241,7 @@ class MixturePLD(TransformedPLD):
         for w, law in self.parts:
             if (parts := law.components()) is None:
                 return None
-            result += [part.weighted(w) for part in parts]
+            result += [replace(part, k=w * part.k, units=part.units + 1) for part in parts]
         return result
 
     def edge_error(self, edges: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from html import escape
 from itertools import permutations
@@ -19,7 +19,7 @@ from tradeoff.display import typeset_power
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
-from tradeoff.families.laplace import BoundedRange, Laplace
+from tradeoff.families.laplace import Laplace
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
@@ -39,6 +39,9 @@ def latex(curve: Any) -> str:
     """
     if type(curve) in _FORMS:
         return _FORMS[type(curve)](curve)
+    if hasattr(type(curve), "pattern"):
+        name = re.sub("[A-Z][a-z]+|BR", r"\\mathrm{\g<0>}", curve.pattern).replace(",", ", ")
+        return name % _number(getattr(curve, curve.parameter))
     if isinstance(curve, Derived):
         inside = [*map(latex, curve.operands), *(_text(str(each)) for each in curve.parameters)]
         return rf"\operatorname{{{curve.name}}}{_inside(*inside)}"
@@ -107,8 +110,8 @@ def _inside(*parts: str) -> str:
 def _power(curve: Any, exponent: str) -> str:
     """Return a power, in brackets where the base has a power or is a sum or a product."""
     base = latex(curve)
-    symbols = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}
-    single = type(curve) in symbols or (isinstance(curve, Subsampled) and not curve.flipped)
+    has_symbol = isinstance(curve, Identity) or hasattr(type(curve), "pattern")
+    single = has_symbol or (isinstance(curve, Subsampled) and not curve.flipped)
     return f"{base if single else _inside(base)}^{{{exponent}}}"
 
 
@@ -134,12 +137,14 @@ def _envelope(curve: Envelope) -> str:
 
 
 def _mixture(curve: Mixture) -> str:
-    parts = (rf"{_number(w)}\colon {latex(f)}" for f, w in zip(curve.operands, curve.weights, strict=True))
+    parts = (
+        rf"{_number(float(w))}\colon {latex(f)}" for f, w in zip(curve.operands, curve.shares, strict=True)
+    )
     return rf"\operatorname{{mixture}}{_inside(*parts)}"
 
 
-def _set(name: str, parts: Iterable[str]) -> str:
-    return rf"{name}\left\{{{', '.join(parts)}\right\}}"
+def _set(name: str, curve: Derived) -> str:
+    return rf"{name}\left\{{{', '.join(map(latex, curve.operands))}\right\}}"
 
 
 def _normal(f: GaussianMixtures) -> str:
@@ -157,11 +162,6 @@ def _normal(f: GaussianMixtures) -> str:
 # Notations of the literature (Dong, Roth, Su 2022), by the class of the curve.
 _FORMS: Mapping[type, Callable[[Any], str]] = {
     Identity: lambda _: r"\mathrm{Id}",
-    Gaussian: lambda f: rf"G_{{{_number(f.mu)}}}",
-    Laplace: lambda f: rf"\mathrm{{Lap}}_{{{_number(f.epsilon_0)}}}",
-    PureDP: lambda f: rf"f_{{{_number(f.epsilon_0)}, 0}}",
-    TotalVariation: lambda f: rf"f_{{0, {_number(f.delta_0)}}}",
-    BoundedRange: lambda f: rf"\mathrm{{BR}}_{{{_number(f.epsilon_0)}}}",
     GaussianMixtures: _normal,
     Symbolic: lambda f: _number(f.expr, bracket=False),
     Tensor: _product,
@@ -170,28 +170,22 @@ _FORMS: Mapping[type, Callable[[Any], str]] = {
     ProfileSymmetrised: lambda f: rf"\operatorname{{Symm}}{_inside(latex(f.operands[0]))}",
     Inverse: lambda f: _power(f.operands[0], "-1"),
     Group: lambda f: rf"1 - \left(1 - {latex(f.operands[0])}\right)^{{\circ {f.k}}}",
-    Maximum: lambda f: _set(r"\max", map(latex, f.operands)),
-    HullOfMinimum: lambda f: _set(r"\min", map(latex, f.operands)) + "^{**}",
+    Maximum: lambda f: _set(r"\max", f),
+    HullOfMinimum: lambda f: _set(r"\min", f) + "^{**}",
     Mixture: _mixture,
     Assumed: lambda f: rf"{latex(f.operands[0])}\ \text{{(with assumptions)}}",
 }
-
-
-def _laplace(f: Laplace, a: str) -> str:
-    e = _number(f.epsilon_0)
-    cases = (
-        rf"1 - e^{{{e}}} {a} & {a} < e^{{-{e}}}/2",
-        rf"e^{{-{e}}} / \left(4 {a}\right) & e^{{-{e}}}/2 \le {a} \le 1/2",
-        rf"e^{{-{e}}} \left(1 - {a}\right) & {a} > 1/2",
-    )
-    return r"\begin{cases} " + r" \\ ".join(cases) + r" \end{cases}"
 
 
 # Closed forms of f at an argument.
 _BETA: Mapping[type, Callable[[Any, str], str]] = {
     Identity: lambda _, a: f"1 - {a}",
     Gaussian: lambda f, a: rf"\Phi\left(\Phi^{{-1}}\left(1 - {a}\right) - {_number(f.mu)}\right)",
-    Laplace: _laplace,
+    Laplace: lambda f, a: (
+        rf"\begin{{cases}} 1 - e^{{\varepsilon}} {a} & {a} < e^{{-\varepsilon}}/2 \\ "
+        rf"e^{{-\varepsilon}} / \left(4 {a}\right) & e^{{-\varepsilon}}/2 \le {a} \le 1/2 \\ "
+        rf"e^{{-\varepsilon}} \left(1 - {a}\right) & {a} > 1/2 \end{{cases}}"
+    ).replace(r"\varepsilon", _number(f.epsilon_0)),
     TotalVariation: lambda f, a: rf"\max\left\{{0, 1 - {_number(f.delta_0)} - {a}\right\}}",
 }
 

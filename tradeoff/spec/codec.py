@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from operator import attrgetter
 from typing import Any
 
@@ -29,7 +28,7 @@ from tradeoff.families.laplace import BoundedRange, Laplace, Truncated
 from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.mechanisms import Mechanism
-from tradeoff.mechanisms.base import SYNONYMS, kind_name
+from tradeoff.mechanisms.base import kind_name, suggest
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture, maximum, minimum, mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
@@ -74,21 +73,17 @@ class Form:
 
 
 # Keys and kinds of other libraries; "count" is a key of every mechanism of a plan.
-_COMMON_WORDS = SYNONYMS | dict.fromkeys(("steps", "num_steps", "n", "rounds", "iterations"), "count")
+_COMMON_WORDS = dict.fromkeys(("steps", "num_steps", "n", "rounds", "iterations"), "count")
 _COMMON_WORDS |= dict.fromkeys(("dp-sgd", "dpsgd", "dp_sgd", "sampled-gaussian"), "subsampled-gaussian")
 
 
 def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
     """Refuse an unknown key or kind, and suggest the closest one."""
     if not (isinstance(word, str) and word in allowed):
-        common = _COMMON_WORDS.get(str(word), "")
-        guesses = [common] if common in (*allowed, "count") else []
-        guesses += difflib.get_close_matches(str(word), allowed, 1)
-        hint = f"; did you mean {guesses[0]}?" if guesses else ""
-        hint = "; scale is the sensitivity over epsilon" if word == "epsilon" and "scale" in allowed else hint
-        is_long = len(allowed) > 12 and guesses
-        known = "" if is_long else f"; allowed: {', '.join(allowed) or 'nothing'}"
-        raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known{known}{hint}")
+        common = _COMMON_WORDS.get(str(word))
+        hint = f"did you mean {common}?" if common in (*allowed, "count") else suggest(str(word), allowed)
+        known = "" if len(allowed) > 12 and hint else f"; allowed: {', '.join(allowed) or 'nothing'}"
+        raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known{known}{'; ' * bool(hint)}{hint}")
 
 
 def pop_form(forms: Mapping[str, Form], place: str, table: dict[str, Any]) -> Form:
@@ -195,11 +190,6 @@ class Codec:
         raise DomainError(f'a saved file must hold {{"schema": {SCHEMA}, "tradeoff": ...}}')
 
 
-def _complement(index: int) -> Callable[[PiecewiseLinear], Any]:
-    """Return 1 - alpha or 1 - beta of vertices in floats: the smaller number of each pair is exact."""
-    return lambda f: None if f.is_rational else f.complements[index]
-
-
 def _polygon(alpha: Any, beta: Any, one_minus_alpha: Any = None, one_minus_beta: Any = None) -> TradeOff:
     if one_minus_alpha is None and one_minus_beta is None:
         return PiecewiseLinear(alpha, beta)
@@ -238,14 +228,17 @@ def _shift(law: Any, arguments: Any, shift: Any) -> TradeOff:
     return LocationShift(distribution(**dict(arguments)), shift)
 
 
-def _inexact(exact: str) -> Callable[[Any], Any]:
-    """Return the parameter of a family where a product or a group has no exact number, which is saved."""
-    return lambda f: getattr(f, f.parameter) if getattr(f, exact) is None else None
+def _family(kind: Any, name: str, exact: str, build: Callable[[Fraction], TradeOff]) -> Form:
+    """Return the form of a family: its parameter, or the exact number, as mu^2, of a product or a group."""
 
+    def make(**given: Any) -> TradeOff:
+        if exact not in given:
+            return kind(given.get(name))  # type: ignore[no-any-return]  # a curve
+        return build(exact_number(exact, given[exact], 0, math.inf, open_low=True, open_high=True))
 
-def _exact(make: Callable[[Fraction], TradeOff], name: str, value: Any) -> TradeOff:
-    """Return the curve of an exact number, such as mu^2, that a product or a group has."""
-    return make(exact_number(name, value, 0, math.inf, open_low=True, open_high=True))
+    both = [Parameter(each, Parameter.KEYWORD_ONLY, default=None) for each in (name, exact)]
+    make.__signature__ = Signature(both)  # type: ignore[attr-defined]  # functions take attributes
+    return Form(kind, make, **{name: lambda f: None if getattr(f, exact) else getattr(f, f.parameter)})
 
 
 _OPERANDS, _FIRST = attrgetter("operands"), lambda f: f.operands[0]
@@ -258,30 +251,10 @@ _PLAIN = (
 CURVES = Codec(
     {
         **{kind_name(each): Form(each) for each in _PLAIN},
-        "gaussian": Form(
-            Gaussian,
-            lambda mu=None, square=None: (
-                Gaussian(mu) if square is None else _exact(Gaussian.from_weight, "square", square)
-            ),
-            mu=_inexact("square"),
-        ),
-        "laplace": Form(
-            Laplace,
-            lambda epsilon=None, shift=None: (
-                Laplace(epsilon) if shift is None else _exact(Laplace.from_shift, "shift", shift)
-            ),
-            epsilon=_inexact("shift"),
-        ),
+        "gaussian": _family(Gaussian, "mu", "square", Gaussian.from_weight),
+        "laplace": _family(Laplace, "epsilon", "shift", Laplace.from_shift),
         "pure-dp": Form(PureDP, epsilon=attrgetter("epsilon_0")),
-        "total-variation": Form(
-            TotalVariation,
-            lambda delta=None, product_weight=None: (
-                TotalVariation(delta)
-                if product_weight is None
-                else _exact(TotalVariation.from_weight, "product_weight", product_weight)
-            ),
-            delta=_inexact("product_weight"),
-        ),
+        "total-variation": _family(TotalVariation, "delta", "product_weight", TotalVariation.from_weight),
         "bounded-range": Form(BoundedRange, epsilon=attrgetter("epsilon_0")),
         "gaussian-mixtures": Form(
             GaussianMixtures,
@@ -291,7 +264,10 @@ CURVES = Codec(
         ),
         "location-shift": Form(LogConcaveShift, _shift, law=attrgetter("name")),
         "piecewise-linear": Form(
-            PiecewiseLinear, _polygon, one_minus_alpha=_complement(0), one_minus_beta=_complement(1)
+            PiecewiseLinear,
+            _polygon,  # of each float and its distance to 1 the smaller is exact
+            one_minus_alpha=lambda f: None if f.is_rational else f.complements[0],
+            one_minus_beta=lambda f: None if f.is_rational else f.complements[1],
         ),
         "product": Form(
             Tensor,

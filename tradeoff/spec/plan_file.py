@@ -277,11 +277,7 @@ def find_table(content: str, index: int) -> tuple[int, int] | None:
 
 
 def find_line(content: str, place: str) -> int | None:
-    r"""Return the line of an entry such as mechanism[2].scale, or of its table; None if it is not certain.
-
-    >>> find_line("[[mechanism]]\nscale = -1", "mechanism[1].scale must be positive")
-    2
-    """
+    """Return the line of an entry such as mechanism[2].scale, or of its table; None if it is not certain."""
     index, key = _PLACE.match(place).groups()  # type: ignore[union-attr]  # it matches the empty text
     head = _HEAD.search(content)
     span = find_table(content, int(index)) if index else (0, head.start() if head else len(content))
@@ -302,8 +298,6 @@ def replace_number(content: str, place: str, value: float) -> str:
 
     A missing key is added. Raises ``DomainError`` unless it is a number on a line of its own.
 
-    Examples
-    --------
     >>> plan = '[[mechanism]]\nkind = "laplace"\nscale = 10  # of a count'
     >>> print(replace_number(plan, "mechanism[1].scale", 12.5))
     [[mechanism]]

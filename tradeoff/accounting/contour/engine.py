@@ -49,9 +49,10 @@ class _Tuning:
     terms: float = 8e7
     terms_each: float = 3e6
     patient_terms: float = 1e9
-    # Relative width left by a Gaussian added where the product does not decay; ten times less takes three
-    # times the terms. A line of that kind that locates an answer has so many times fewer of them.
+    # Relative width left by a Gaussian added where the product does not decay, or nats of epsilon; ten times
+    # less takes three times the terms. A line of that kind that locates an answer has so many times fewer.
     smoothing: float = 2e-7
+    nats: float = 4e-9
     looking: int = 64
     # Levels of damping: Q loses less than e^-level, and an answer at most e^-taken of itself. Damping avoids
     # long periods where a loss is rare, and is tried for at most so many distinct factors.
@@ -68,14 +69,15 @@ _TUNING = _Tuning()
 class Cost(NamedTuple):
     """Most terms summed for a line; for smoothed lines their share, and the width that smoothing may add.
 
-    The width is that of psi, relative, or in nats that of the loss where psi takes a value. A line whose
-    rounding leaves more than ``fine`` nats is summed in balls; 0 is for the usual width of epsilon.
+    The width is that of psi, relative, or in ``nats`` that of the loss where psi takes a value, if that is
+    more. A line whose rounding leaves more than ``fine`` nats is summed in balls; 0 is for the usual width of
+    epsilon.
     """
 
     terms: float
     accuracy: float
     share: float = 1.0
-    in_nats: bool = False
+    nats: float = 0.0
     fine: float = math.inf
 
 
@@ -239,8 +241,8 @@ class ContourCache:
         if abs(x) > _TUNING.farthest or cost.terms == 0:
             return self.split(kind, x, log_psi)
         # By how much psi changes a nat about x, relative to itself.
-        slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
-        accuracy, middle = slope * cost.accuracy, kind == "rest"
+        slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.nats else 0.0
+        accuracy, middle = max(cost.accuracy, slope * cost.nats), kind == "rest"
         key = (middle, x, log_psi, *query_options().choices[1:])  # the same for every method
         usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
         for terms in sorted({min(usual, cost.terms), cost.terms}):
@@ -374,19 +376,23 @@ class ContourEngine(Engine[Cost]):
             return Cost(0.0, 0.0)
         fine = (tol or 0.0) if question == "epsilon" else math.inf
         if tol is None:
-            return Cost(self.terms, _TUNING.smoothing, fine=fine)
+            if question == "epsilon":
+                return Cost(self.terms, 5 * _TUNING.smoothing, nats=_TUNING.nats, fine=fine)
+            return Cost(self.terms, _TUNING.smoothing)
         terms = _TUNING.patient_terms if self.extended_budget else self.terms
-        return Cost(terms, min(_TUNING.smoothing, tol / 3.0), in_nats=question == "epsilon", fine=fine)
+        accuracy = min(_TUNING.smoothing, tol / 3.0)
+        return Cost(terms, 0.0, nats=accuracy, fine=fine) if question == "epsilon" else Cost(terms, accuracy)
 
     def refine(self, effort: Cost, by: float) -> Cost:
-        return effort._replace(accuracy=effort.accuracy / by)
+        return effort._replace(accuracy=effort.accuracy / by, nats=effort.nats / by)
 
     def coarse(self, effort: Cost) -> Cost | None:
         if self.splits:
             return effort
         looking = _TUNING.looking
         share = min(self.terms / effort.terms, 1.0) / looking
-        return effort._replace(accuracy=looking * effort.accuracy, share=share)
+        accuracy, nats = looking * effort.accuracy, looking * effort.nats
+        return effort._replace(accuracy=accuracy, nats=nats, share=share)
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
         far = self.forward.rare(x)

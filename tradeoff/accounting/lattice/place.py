@@ -29,7 +29,7 @@ def first_effort(factors: int, tol: float | None) -> Effort:
     # Lattice points times distinct factors, well below a second, and what even very many factors get.
     usual = max(1 << int(np.log2(2**20 / max(factors, 1))), 2**16)
     most = query_options().most(256)  # bytes of a lattice point: 2^22 points fit into the usual gibibyte
-    return Effort(1e-4, most if tol is not None else min(usual, most))
+    return Effort(2e-5, most if tol is not None else min(usual, most))
 
 
 @dataclass(frozen=True)

@@ -348,10 +348,11 @@ class Slab(Density):
         """
         e = float(self.epsilon)
         steep = max(float(self._log_slope(x).exp()) for x in (arb(0), self.epsilon))
-        # On a panel phases turn by 12 at most, and x moves by 0.6.
-        panels = math.ceil(e * max(steep * (top + abs(float(c))) / 12, 1 / 0.6))
+        # On a panel phases turn by 12 at most, and x moves by 0.4: the ball of e^(2x) on its ellipse has a
+        # positive real part.
+        panels = math.ceil(e * max(steep * (top + abs(float(c))) / 12, 1 / 0.4))
         _check_size(panels * LIMITS.rule, bits)
-        half, r = self.epsilon / (2 * panels), arb(6)
+        half, r = self.epsilon / (2 * panels), arb(3)
         weight, loss, error, width = [], [], arb(0), half * arb(0, 1)
         for k in range(panels):
             middle = half * (2 * k + 1)
