@@ -757,6 +757,8 @@ B.renyi_route(to.Laplace(1.0), 1e-5, orders=2.0) => list of orders
 B.zcdp_route(SYMBOL, 1e-5) => number
 B.classical_gaussian(SYMBOL, 1e-5) => number
 B.renyi_route(G(SYMBOL), 1e-5) => SymbolError: number
+L.kappa3(G(SYMBOL)) => NoClosedForm: no formula of the kappa3….subs
+L.kappa3bar(G(SYMBOL)) => NoClosedForm: no formula of the kappa3….subs
 """
 
 

@@ -14,7 +14,6 @@ from tests.golden.oracle import normal_cdf
 from tests.strategies import log_uniform
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import Atoms, Cells, PrivacyLossDistribution
 from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
@@ -183,79 +182,3 @@ simple = st.one_of(
 pairs = st.one_of(
     simple, st.tuples(simple, simple, st.sampled_from([0.25, 0.5, 2.0**-20])).map(lambda a: mixed(*a))
 )
-
-
-@dataclass(frozen=True)
-class Telling(PrivacyLossDistribution):
-    """A law whose masses and losses differ from those of its ``base`` by nearly as much as it declares.
-
-    Masses and losses are too small where ``sign`` is 1, too large where it is -1; from atom to atom and
-    from cell to cell that alternates where ``turns`` is -1.
-    """
-
-    base: PrivacyLossDistribution
-    slack: float
-    position: float
-    sign: int
-    turns: int
-
-    @property
-    def enclosure(self):
-        low, high = self.base.enclosure
-        return low - self.position, high + self.position
-
-    @property
-    def span(self):
-        return self.base.span
-
-    @property
-    def continuous(self):
-        return self.base.continuous
-
-    @property
-    def mass_at_minus_infinity(self):
-        return self.base.mass_at_minus_infinity
-
-    @property
-    def mass_at_plus_infinity(self):
-        return self.base.mass_at_plus_infinity
-
-    def sketch(self):
-        return self.base.sketch()
-
-    @property
-    def atoms(self):
-        loss, log_p, slack, error = self.base.atoms
-        # The truth is at most 1 + slack times the stated mass.
-        given = log_p - np.log1p(self._off(self.slack, len(loss)))
-        at = loss - self._off(self.position, len(loss))
-        return Atoms(at, given, slack + self.slack, error + self.position)
-
-    def _cells(self, edges):
-        excess, deficit, slack = self.base.cells(edges)
-        given = 1 + self._off(self.slack, len(excess))
-        return Cells(excess / given, deficit / given[::-1], slack + self.slack)
-
-    def _off(self, error, size):
-        return NEARLY * error * self.sign * float(self.turns) ** np.arange(size)
-
-
-NEARLY = 1 - 1e-9
-"""Share of an error that is used: the rest is more than the rounding of the stated numbers."""
-
-
-def telling(pair, slack, position, sign, turns):
-    law, true = pair
-    gap = float(np.min(np.diff(law.atoms.loss), initial=1.0))
-    return Telling(law, slack, min(position, gap / 3), sign, turns), true
-
-
-wrongly_told = st.builds(
-    telling,
-    pairs,
-    log_uniform(1e-6, 0.03),
-    log_uniform(1e-9, 1e-2),
-    st.sampled_from([-1, 1]),
-    st.sampled_from([-1, 1]),
-)
-"""Pairs whose law errs as much as it declares."""

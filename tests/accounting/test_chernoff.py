@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.accounting.laws import atomic, pairs
-from tests.golden import oracle
 from tests.strategies import log_uniform
+from tests.truth.balls import digits
+from tests.truth.continuous import Gaussian
 from tradeoff.accounting.contour.engine import ContourCache, ContourEngine
 from tradeoff.accounting.contour.line import _LEAST, _MOST, Chernoff, ContourLine, chernoff_epsilon
 from tradeoff.accounting.contour.place import LEFT
@@ -30,7 +31,7 @@ def test_chernoff_bound_of_gaussian_power_holds_truth(mu, z, n):
     laws, counts = [GaussianLaw(mu / math.sqrt(n))], [n]
     lines = ContourCache(laws, counts)
     x = mu * z
-    truth = oracle.gaussian_delta(x, mu)
+    truth = digits(Gaussian(mu).delta(x))
     bound = float(lines.chernoff_bound(np.array([x]), np.zeros(1))[0])
     assert truth <= bound
     assert bound <= 1e6 * truth or bound < 1e-290

@@ -15,6 +15,11 @@ from tests.accounting.laws import atomic
 from tests.accounting.moments import DIGITS, Moment, nearest
 from tests.golden import oracle
 from tests.strategies import log_uniform
+from tests.truth.atoms import PureDP
+from tests.truth.balls import digits
+from tests.truth.continuous import Gaussian, Gaussians
+from tests.truth.operators import Product, Subsampled
+from tests.truth.operators import ReversedPLD as TruthReversed
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.contour.line import ContourLine, evaluate_line, stays_below
 from tradeoff.accounting.contour.place import Placement
@@ -238,9 +243,8 @@ def closed(law, c, y, mean):
 
 
 def gaussian_power(mu, n):
-    with mp.workdps(60):
-        whole = mp.mpf(mu) * mp.sqrt(n)
-    return [GaussianLaw(mu)], [n], float(whole), lambda e: oracle.gaussian_delta(e, whole)
+    spec = Gaussians(((mu, n),))
+    return [GaussianLaw(mu)], [n], mu * n**0.5, lambda e: digits(spec.delta(e))
 
 
 def laplace_power(epsilon, n):
@@ -253,18 +257,14 @@ def laplace_power(epsilon, n):
 
 
 def binary_power(epsilon, n):
-    atoms = oracle.pure_dp_power(epsilon, n)
-    return [binomial_law(epsilon, 1)], [n], epsilon * n**0.5, lambda e: oracle.delta_of_atoms(atoms, e)
+    spec = Product(((PureDP(epsilon), n),))
+    return [binomial_law(epsilon, 1)], [n], epsilon * n**0.5, lambda e: digits(spec.delta(e))
 
 
 def thinned(mu, rate, flipped):
-    law, order = SubsampledPLD(GaussianLaw(mu), rate), "add" if flipped else "remove"
-    return (
-        [ReversedPLD(law) if flipped else law],
-        [1],
-        mu,
-        lambda e: oracle.subsampled_gaussian_delta(e, mu, rate, order=order),
-    )
+    law, spec = SubsampledPLD(GaussianLaw(mu), rate), Subsampled(Gaussian(mu), rate)
+    law, spec = (ReversedPLD(law), TruthReversed(spec)) if flipped else (law, spec)
+    return [law], [1], mu, lambda e: digits(spec.delta(e))
 
 
 cases = st.one_of(
@@ -320,7 +320,7 @@ def test_psi_for_any_placement_holds_truth(case, data):
 def test_psi_without_an_error_term_fails(term, monkeypatch):
     laws, aim, x, mu = NEEDED[term]
     line = evaluate_line(laws, [1], aim)
-    truth = oracle.gaussian_delta(x, mu)
+    truth = digits(Gaussian(mu).delta(x))
     low, high = line.psi(np.array([x]))
     assert low[0] <= truth <= high[0]
     none = (0.0, 0.0, 0.0)

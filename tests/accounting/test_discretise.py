@@ -14,9 +14,7 @@ from tests.accounting.laws import (
     gaussian,
     laplace,
     pairs,
-    telling,
     thinned,
-    wrongly_told,
 )
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.discretise import discretise
@@ -93,22 +91,6 @@ def check(law, true, nodes):
 @given(pairs, grids)
 def test_discretise_holds_truth_on_both_sides(pair, nodes):
     check(*pair, nodes)
-
-
-@pytest.mark.slow
-@given(wrongly_told, grids)
-def test_discretise_with_declared_errors_holds_truth(pair, nodes):
-    check(*pair, nodes)
-
-
-@pytest.mark.parametrize(("sign", "turns"), [(1, 1), (-1, 1), (1, -1), (-1, -1)])
-def test_discretise_with_errors_beyond_nodes_holds_truth(sign, turns):
-    """There nothing is counted twice, so that an error not charged is seen."""
-    far = float(np.expm1(0.1) / (np.exp(8.1) - 1))  # next to nothing is left for +infinity
-    for losses, weights in (([-0.1, 8.0], [1 - far, far]), ([-8.0, -0.01], [0.2, 1.0])):
-        for slack, position in ((1e-6, 1e-2), (1e-2, 1e-6)):
-            pair = telling(atomic(losses, weights, 0.0), slack, position, sign, turns)
-            check(*pair, np.linspace(-1.0, 1.0, 9))
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.45])

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tests.golden import oracle
 from tests.strategies import log_uniform
 from tests.truth.atoms import PureDP, TotalVariation
-from tests.truth.balls import ball
+from tests.truth.balls import ball, cumulative, digits
 from tests.truth.claims import check
-from tests.truth.continuous import Gaussian
+from tests.truth.continuous import Gaussian, Gaussians
 from tests.truth.operators import Product, Subsampled
 from tradeoff.accounting.engine import APART, _Answers
 from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, Window, _log_sum, compose
@@ -37,11 +36,6 @@ from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 NEGLIGIBLE = mp.mpf("1e-305")
 
 
-def total(mu, n):
-    with mp.workdps(60):
-        return mp.mpf(mu) * mp.sqrt(n)
-
-
 @pytest.mark.slow
 @given(
     log_uniform(0.01, 12.0),
@@ -56,7 +50,7 @@ def test_table_of_gaussian_power_holds_truth_at_nodes(whole, n, z, share, most):
     Lattice width a share of the standard deviation, as far as ``most`` points go.
     """
     mu = float(whole / np.sqrt(n))
-    truth_mu = total(mu, n)
+    spec = Gaussians(((mu, n),))
     order, loss = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward, whole * z - whole**2 / 2
     table = order.at(
         float(order.snap_to_grid(np.array([max(0.0, loss)]), APART)[0]), Effort(share * whole, most)
@@ -66,28 +60,26 @@ def test_table_of_gaussian_power_holds_truth_at_nodes(whole, n, z, share, most):
         np.concatenate([np.arange(0, size, max(1, size // 40)), [0, 1, 2, size - 3, size - 2, size - 1]])
     )
     for k in some:
-        assert table.upper[k] + NEGLIGIBLE >= oracle.gaussian_delta(float(table.above[k]), truth_mu)
-        assert max(table.lower[k], table.leak) - NEGLIGIBLE <= oracle.gaussian_delta(
-            float(table.below[k]), truth_mu
-        )
+        assert table.upper[k] + NEGLIGIBLE >= digits(spec.delta(float(table.above[k])))
+        assert max(table.lower[k], table.leak) - NEGLIGIBLE <= digits(spec.delta(float(table.below[k])))
     between = (table.above[some[:-1]] + table.above[some[1:]]) / 2
     lower, upper = table.delta(between)
     for epsilon, low, high in zip(between, lower, upper, strict=True):
-        assert low - NEGLIGIBLE <= oracle.gaussian_delta(float(epsilon), truth_mu) <= high + NEGLIGIBLE
+        assert low - NEGLIGIBLE <= digits(spec.delta(float(epsilon))) <= high + NEGLIGIBLE
 
 
 @given(log_uniform(0.01, 12.0), st.integers(2, 50), st.floats(-4, 30), st.floats(-6, 30))
 def test_questions_to_a_gaussian_power(whole, n, z, w):
     mu = float(whole / np.sqrt(n))
-    truth_mu, curve = total(mu, n), Composition([GaussianLaw(mu)], [n], symmetric=True)
+    spec, curve = Gaussians(((mu, n),)), Composition([GaussianLaw(mu)], [n], symmetric=True)
     epsilon = float(whole * z + whole**2 / 2)
     lower, upper = curve.answer("delta", np.array([epsilon]), None)
-    truth = oracle.gaussian_delta(epsilon, truth_mu)
+    truth = digits(spec.delta(epsilon))
     assert lower[0] <= truth <= upper[0] + NEGLIGIBLE
-    alpha = float(oracle.normal_cdf(-mp.mpf(w)))
+    alpha = float(cumulative(-ball(w)))
     if 0 < alpha < 1:
         lower, upper = curve.answer("beta", np.array([alpha]), None)
-        assert lower[0] <= oracle.gaussian_beta(alpha, truth_mu) <= upper[0]
+        assert lower[0] <= digits(spec.beta(alpha)) <= upper[0]
     delta = float(truth)
     if 1e-300 < delta < 1:
         lower, upper = curve.answer("epsilon", np.array([delta]), None)
@@ -134,7 +126,7 @@ def test_answers_with_mass_at_infinity_hold_truth(lost, n, epsilon, alpha):
 )
 def test_beta_of_gaussian_power_holds_truth(mu, n, alpha):
     lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
-    assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
+    assert lower[0] <= digits(Gaussians(((mu, n),)).beta(alpha)) <= upper[0]
 
 
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.03, 8.0, 54.66])
@@ -146,9 +138,9 @@ def test_epsilon_at_extremes_emits_no_warning(mu, n, delta):
     lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer(
         "epsilon", np.array([delta]), None
     )
-    whole = total(mu, n)
-    assert lower[0] == -np.inf or oracle.gaussian_delta(float(lower[0]), whole) >= delta
-    assert upper[0] == np.inf or oracle.gaussian_delta(float(upper[0]), whole) <= delta
+    spec = Gaussians(((mu, n),))
+    assert lower[0] == -np.inf or digits(spec.delta(float(lower[0]))) >= delta
+    assert upper[0] == np.inf or digits(spec.delta(float(upper[0]))) <= delta
 
 
 @given(

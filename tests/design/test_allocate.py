@@ -3,9 +3,11 @@ from dataclasses import dataclass
 import mpmath as mp
 import pytest
 import sympy
+from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 import tradeoff as to
+from tradeoff.curves.product import Tensor
 from tradeoff.errors import DomainError
 from tradeoff.mechanisms import DiscreteGaussian, Gaussian, Laplace, SubsampledGaussian
 
@@ -147,3 +149,143 @@ def test_allocate_cost_flat_at_equal_scales(times):
     assert result.achieved.upper <= 1
     with pytest.raises(DomainError, match=r"parts\[0\] must be more private, and cost more"):
         to.allocate([Gaussian, (Gaussian, 4)], TARGET, cost=lambda s: s[1])
+
+
+DELTA = 1e-5
+
+
+def delta_of(epsilon, mu):
+    return mp.ncdf(-epsilon / mu + mu / 2) - mp.exp(epsilon) * mp.ncdf(-epsilon / mu - mu / 2)
+
+
+def column(table, name):
+    at = table.columns.index(name)
+    return {(row[0], row[1]): row[at] for row in table.rows}
+
+
+def between(make, value, delta=DELTA, share=1e-4):
+    """Differences of the certified epsilon, of the fourth order."""
+    e = [sum(make(value * (1 + k * share)).bounds.epsilon(delta)) / 2 for k in (-2, -1, 1, 2)]
+    return (e[0] - 8 * e[1] + 8 * e[2] - e[3]) / (12 * share * value)
+
+
+@pytest.mark.parametrize("delta", [0.9, 1e-3, 1e-15])
+def test_sensitivities_gaussian_product_equals_derivatives(delta):
+    with mp.workdps(50):
+        mu = mp.sqrt(4 * mp.mpf(0.3) ** 2 + 9 * mp.mpf(0.4) ** 2)
+        start = to.Gaussian(float(mu)).epsilon(delta)
+        epsilon = mp.findroot(lambda e: delta_of(e, mu) - mp.mpf(delta), start)
+        by_mu = mp.diff(lambda m: delta_of(epsilon, m), mu)
+        slope = -by_mu / mp.diff(lambda e: delta_of(e, mu), epsilon)
+    product = Tensor({to.Gaussian(0.3): 4, to.Gaussian(0.4): 9})  # to.tensor would make one Gaussian of it
+    tables = (product.sensitivities(delta=delta), product.sensitivities(epsilon=float(epsilon)))
+    for table, answer, truth in zip(tables, ("d epsilon", "d delta"), (slope, by_mu), strict=True):
+        result = column(table, answer)
+        for m, n in ((0.3, 4), (0.4, 9)):
+            assert result[f"G_{{{m}}}", "mu"] == pytest.approx(float(truth * n * m / mu), rel=1e-8)
+            assert result[f"G_{{{m}}}", "count"] == pytest.approx(float(truth * m * m / (2 * mu)), rel=1e-8)
+
+
+def test_sensitivities_pure_dp_equals_derivative():
+    result = column(to.PureDP(1.0).sensitivities(delta=DELTA), "d epsilon")
+    with mp.workdps(30):  # epsilon = e + log(1 - delta (1 + e^-e))
+        truth = mp.diff(lambda e: e + mp.log(1 - mp.mpf(DELTA) * (1 + mp.exp(-e))), mp.mpf(1))
+    assert result["f_{1,0}", "epsilon"] == pytest.approx(float(truth), rel=1e-7)
+
+
+def step(mu=1 / 1.1, p=256 / 60000, n=14062):
+    return to.subsample(to.Gaussian(mu), p) ** n
+
+
+def mix(mu=0.5, epsilon=0.1, p=0.01):
+    return to.Gaussian(mu) @ to.Laplace(epsilon) ** 100 @ to.subsample(to.Gaussian(1.0), p) ** 1000
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value"),
+    [
+        (lambda v: step(mu=v), "mu", 1 / 1.1),
+        (lambda v: step(p=v), "p", 256 / 60000),
+        (lambda v: mix(mu=v), "mu", 0.5),
+        (lambda v: mix(epsilon=v), "epsilon", 0.1),
+        (lambda v: ~mix(p=v) @ to.TotalVariation(1e-7), "p", 0.01),
+    ],
+)
+def test_sensitivities_equal_differences_of_bounds(make, name, value):
+    table = make(value).sensitivities(delta=DELTA)
+    (result,) = [row[3] for row in table.rows if row[1:3] == (name, value)]
+    assert result == pytest.approx(between(make, value), rel=1e-6)
+
+
+def test_sensitivities_counts_and_delta():
+    f = mix() @ to.TotalVariation(1e-7)
+    result = column(f.sensitivities(delta=DELTA), "d epsilon")
+    step = column((f @ to.Laplace(0.1)).sensitivities(delta=DELTA), "d epsilon")
+    gain = (f @ to.Laplace(0.1)).epsilon(DELTA) - f.epsilon(DELTA)
+    assert (result["Lap_{0.1}", "count"] + step["Lap_{0.1}", "count"]) / 2 == pytest.approx(gain, rel=1e-4)
+    lost = between(lambda v: mix() @ to.TotalVariation(v), 1e-7, share=1e-2)
+    assert result["f_{0,1e-07}", "delta"] == pytest.approx(lost, rel=1e-5)
+
+
+def test_sensitivities_envelope_uses_worse_order():
+    both = step().symmetrise(assume="either-order").sensitivities(delta=DELTA)
+    one = step().sensitivities(delta=DELTA)
+    assert [(f"{factor} (one order)", *numbers) for factor, *numbers in both.rows] == list(one.rows)
+    assert both.columns == one.columns
+
+
+def test_plot_draws_sorted_bars():
+    table = mix().sensitivities(delta=DELTA)
+    axes = table.plot(ax=Figure().subplots())
+    assert [bar.get_width() for bar in axes.patches] == sorted(table["per 1%"], key=abs)
+    assert axes.get_yticklabels()[-1].get_text() == "Lap_{0.1}: epsilon"
+
+
+@pytest.mark.parametrize("p", [1 - 1e-5, 1 - 1e-6, 1 - 1e-8])
+def test_sensitivities_near_end_of_range(p):
+    (result,) = [row[3] for row in step(p=p, mu=1.0, n=1).sensitivities(delta=0.1).rows if row[1] == "p"]
+    one = [to.subsample(to.Gaussian(1.0), at).bounds.epsilon(0.1, tol=1e-12) for at in (0.999, p)]
+    assert result == pytest.approx((sum(one[1]) - sum(one[0])) / (2 * (p - 0.999)), rel=2e-3)
+    lost = to.Gaussian(1.0) @ to.TotalVariation(p)
+    (result,) = [row[3] for row in lost.sensitivities(epsilon=0.1).rows if row[1] == "delta"]
+    assert result == pytest.approx(1 - to.Gaussian(1.0).delta(0.1), rel=2e-3)
+
+
+@pytest.mark.slow
+def test_sensitivities_maximum_equals_difference():
+    """Whole curves, 1e-3 wide, do not resolve a hundredth of a parameter."""
+
+    def epsilon(mu):
+        return to.maximum(to.Gaussian(mu) @ to.Laplace(0.5), to.PureDP(2)).epsilon(1e-3, tol=1e-8)
+
+    curve = to.maximum(to.Gaussian(1) @ to.Laplace(0.5), to.PureDP(2))
+    slopes = {
+        row["value"]: row["d epsilon"]
+        for row in curve.sensitivities(delta=1e-3)
+        if row["parameter"] != "count"
+    }
+    step = 1e-3
+    assert slopes[1.0] == pytest.approx((epsilon(1 + step) - epsilon(1 - step)) / (2 * step), rel=1e-2)
+
+
+@pytest.mark.slow
+def test_sensitivities_irrelevant_parameter_is_0():
+    rows = to.mixture({to.Gaussian(1) @ to.Laplace(0.5): 0.5, to.PureDP(0.3): 0.5}).sensitivities(delta=1e-3)
+    slopes = {row["value"]: row["d epsilon"] for row in rows if row["parameter"] != "count"}
+    assert slopes[0.3] == 0
+    assert slopes[1.0] > slopes[0.5] > 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "n", "delta"), [(0.3, 5, 1e-5), (0.6, 6, 1e-5), (0.05, 5, 1e-5), (0.3, 10, 1e-7)]
+)
+def test_sensitivities_near_largest_loss(epsilon, n, delta):
+    """There delta = 2^-n (1 - e^(eps - n e)) but for little, so that eps gains n; phases turn far there."""
+    table = (to.Laplace(epsilon) ** n).sensitivities(delta=delta)
+    assert table["d epsilon"][0] == pytest.approx(n, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_sensitivities_without_a_slope_raise():
+    with pytest.raises(to.errors.DomainError, match="too large for the smoothing"):
+        (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)

@@ -30,39 +30,6 @@ def normal_cdf(x):
         bits *= 2
 
 
-def normal_tail_quantile(alpha):
-    """Return z with P(N(0,1) > z) = alpha."""
-    alpha = exact(alpha)
-    upper = mp.mpf(1) - alpha
-    tail, sign = (alpha, 1) if alpha <= upper else (upper, -1)
-    z = mp.sqrt(-2 * mp.log(2 * tail)) if tail < mp.mpf("0.4") else mp.mpf(0)
-    for _ in range(200):
-        step = (normal_cdf(-z) - tail) / mp.npdf(z)
-        z += step if abs(step) < 1 else mp.sign(step)
-        if abs(step) < mp.mpf(10) ** (-mp.mp.dps + 5):
-            break
-    return sign * z
-
-
-def gaussian_beta(alpha, mu):
-    with mp.workdps(DIGITS + 20):
-        return normal_cdf(normal_tail_quantile(alpha) - exact(mu))
-
-
-def gaussian_delta(epsilon, mu):
-    mu, epsilon = exact(mu), exact(epsilon)
-    with mp.workdps(DIGITS + 20 + 2 * int(abs(mp.log10(mu))) + int(abs(epsilon) / 2)):
-        return normal_cdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * normal_cdf(-mu / 2 - epsilon / mu)
-
-
-def laplace_beta(alpha, e0):
-    alpha, e0 = exact(alpha), exact(e0)
-    with mp.workdps(DIGITS + 20):
-        if alpha < mp.exp(-e0) / 2:
-            return 1 - mp.exp(e0) * alpha
-        return mp.exp(-e0) / (4 * alpha) if alpha <= 0.5 else mp.exp(-e0) * (1 - alpha)
-
-
 def laplace_power_delta(epsilon, e0, n):
     """Return delta of n Laplace curves for epsilon >= 0 by residues.
 
@@ -126,33 +93,3 @@ def pure_dp_power(e0, n):
         e0 = exact(e0)
         p, q = 1 / (1 + mp.exp(e0)), 1 / (1 + mp.exp(-e0))
         return [((2 * k - n) * e0, mp.binomial(n, k) * p**k * q ** (n - k)) for k in range(n + 1)]
-
-
-def product_of_atoms(factors):
-    with mp.workdps(DIGITS + 40):
-        result = [(mp.mpf(0), mp.mpf(1))]
-        for factor in factors:
-            result = [(a + b, p * q) for a, p in result for b, q in factor]
-        return result
-
-
-def subsampled_gaussian_delta(epsilon, mu, p, *, order):
-    """One Poisson-subsampled Gaussian.
-
-    "remove": P = N(0,1), Q = (1-p) N(0,1) + p N(mu,1); "add": the reverse.
-
-    "remove" rejects above a threshold of x and "add" below it; both are written with the P- and Q-mass of
-    that half-line.
-    """
-    with mp.workdps(DIGITS + 40 + int(abs(epsilon))):
-        epsilon, mu, p = exact(epsilon), exact(mu), exact(p)
-        sign = 1 if order == "remove" else -1
-        ratio = (mp.exp(sign * epsilon) - 1 + p) / p
-        if ratio <= 0:  # the threshold lies outside the support of the ratio
-            return 1 - mp.exp(epsilon) if order == "remove" else mp.mpf(0)
-        x = mp.log(ratio) / mu + mu / 2
-        if order == "remove":  # reject above x
-            base, shifted = normal_cdf(-x), normal_cdf(mu - x)
-            return (1 - p) * base + p * shifted - mp.exp(epsilon) * base
-        base, shifted = normal_cdf(x), normal_cdf(x - mu)
-        return base - mp.exp(epsilon) * ((1 - p) * base + p * shifted)

@@ -102,15 +102,6 @@ def test_subsampled_of_any_mechanism_is_the_sample_of_its_curve():
     assert m.Subsampled(lopsided, 0.5).curve() == to.subsample(envelope, 0.5)
 
 
-def test_rates_0_and_1():
-    for scheme in ("poisson", "without-replacement"):
-        for neighbours in ("add-remove", "replace-one")[scheme != "poisson" :]:
-            never, always = (m.SubsampledGaussian(2, p, scheme, neighbours).curve() for p in (0, 1))
-            assert never == to.Identity()
-            assert always == to.Gaussian(0.5 if neighbours == "add-remove" else 1)
-    assert m.SubsampledGaussian(math.inf, 0.5, adjacency="replace-one").curve() == to.Identity()
-
-
 def test_a_sample_of_fixed_size_takes_mechanisms_for_one_number_of_records():
     assert m.Subsampled(m.ShuffledRandomizers(1.0, 100), 0.1, "without-replacement").curve().epsilon(0) < 1
 

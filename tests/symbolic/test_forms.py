@@ -131,12 +131,6 @@ def test_clt_at_symbols_has_the_certified_numbers():
     assert number(estimate.delta(X), NUMBERS | {X: 0.5}) == pytest.approx(wanted.delta(0.5), rel=1e-9)
 
 
-def test_kappa3_at_symbols_is_refused():
-    for functional in (to.limits.kappa3, to.limits.kappa3bar):
-        with pytest.raises(NoClosedForm, match=r"no formula of the kappa3.*\.subs"):
-            functional(G)
-
-
 def test_subs_in_powers_and_groups_composes():
     assert ((PURE @ LAP) ** N @ G).subs({N: 2, EPS: 0.5}) == (to.PureDP(0.5) @ to.Laplace(0.5)) ** 2 @ G
     assert ((LAP**N) ** K).subs({N: 2, K: 3}) == LAP**6

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import wraps
 from math import isinf
 
+import mpmath as mp
 from flint import arb, ctx, fmpq
 
 PRECISIONS = (320, 1300, 4600)
@@ -71,6 +72,12 @@ def cumulative(x: arb) -> arb:
 def quantile(u: arb) -> arb:
     """Return Phi^-1(u) = -sqrt 2 erfcinv(2 u), from whichever end is nearer."""
     return -arb(2).sqrt() * (2 * u).erfcinv() if u < arb(0.5) else arb(2).sqrt() * (2 * (1 - u)).erfcinv()
+
+
+def digits(x: arb) -> mp.mpf:
+    """Return the middle of a ball, to sixty digits of it."""
+    with mp.workdps(60):
+        return mp.mpf(x.str(60, radius=False))
 
 
 def positive(x: arb) -> arb:
