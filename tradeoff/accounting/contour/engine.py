@@ -178,9 +178,10 @@ class ContourCache:
             place = partial(place_line, self.tail, center, 0.0, None, middle=False)
             step = self.placements.of((center, None, None), place).step
             result[left[mine]] = step * longest[left[mine]] > 2 * math.pi
-        # Estimates of tilts beyond the planning points of a normal law miss its rare losses.
+        # Estimates of tilts beyond the planning points of a normal law miss its rare losses; most Chernoff
+        # points are 9 deviations away.
         scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
-        return result & ((c + 16.0 / np.maximum(sd, 1e-300)) * scale < REACH)
+        return result & ((c + 10.0 / np.maximum(sd, 1e-300)) * scale < REACH - 4.0)
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
