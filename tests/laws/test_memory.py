@@ -106,31 +106,6 @@ def test_pickled_copies_and_threads_give_equal_answers(name, fresh):
     assert dict(zip(QUESTIONS, answers, strict=True)) == fresh(name)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["lattice", "contour"])
-@pytest.mark.parametrize("tol", [None, 1e-3])
-def test_each_engine_does_not_depend_on_earlier_questions(method, tol):
-    def how(kind):
-        loose = 0.05 if kind == "beta" else tol
-        return {"method": method, "tol": loose if tol else None}
-
-    for kind, every in AT.items():
-        alone = [answer(CURVES["dpsgd"](), kind, at, **how(kind)) for at in every]
-        curve = CURVES["dpsgd"]()
-        barrage(curve)
-        low, high = answer(curve, kind, np.array(every), **how(kind))
-        assert alone == list(zip(low.tolist(), high.tolist(), strict=True))
-
-
-@pytest.mark.slow
-def test_whole_curves_do_not_depend_on_first_question():
-    alone, after = CURVES["maximum"](), CURVES["maximum"]()
-    answer(after, "delta", 0.7, method="contour")
-    answer(after, "delta", 0.7, memory=2**20)
-    assert answer(after, "delta", 0.7) == answer(alone, "delta", 0.7)
-    assert after.lower == alone.lower
-
-
 def products():
     yield [step() ** 300, to.Laplace(0.1) ** 10, to.Gaussian(0.5)]
     yield [
@@ -154,17 +129,6 @@ def test_the_order_of_factors_does_not_matter(factors):
     assert one == other
     for kind, at in QUESTIONS[::3]:
         assert answer(one, kind, at) == answer(other, kind, at)
-
-
-@pytest.mark.slow
-def test_reductions_do_not_depend_on_their_order():
-    failures = [1e-10, 1e-6, 1e-3]
-    alone = [CURVES["few rounds"]().gdp(failure=each) for each in failures]  # some nodes are evaluated again
-    curve = CURVES["few rounds"]()
-    together = [curve.gdp(failure=each) for each in reversed(failures)][::-1]
-    for one, other in zip(alone, together, strict=True):
-        assert (one.bounds, one.regret_bounds) == (other.bounds, other.regret_bounds)
-        assert (one.mu_minus, one.tight_at) == (other.mu_minus, other.tight_at)
 
 
 def test_conjugate_of_many_slopes_equals_one_at_a_time():

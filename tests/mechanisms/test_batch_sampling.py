@@ -15,7 +15,6 @@ from tests.mechanisms.reference import SIGMA, Q, added, at_most, cut, replaced, 
 from tradeoff import mechanisms as m
 from tradeoff.balls import to_bounds
 from tradeoff.errors import DomainError
-from tradeoff.families.discrete import AllocatedCurve
 from tradeoff.mechanisms.batch_sampling import full_batch
 from tradeoff.pld.shuffled import Randomizer, shuffled_pair_law
 
@@ -437,25 +436,12 @@ def test_pair_of_many_records_is_close_to_its_normal_limit():
     assert of_four.lower == pytest.approx(2 * deviation / math.sqrt(2 * math.pi), rel=1e-2)
 
 
-@pytest.mark.slow
-def test_a_million_shuffled_answers():
-    curve = m.ShuffledRandomizers(1, 10**6).curve()
-    assert 0.0043 < curve.epsilon(1e-6) < 0.00434
-    assert curve.epsilon(0) == pytest.approx(1, rel=1e-12)
-    assert curve.symmetric
-
-
 def test_shuffled_answers_at_extremes():
     assert m.ShuffledRandomizers(0, 10).curve() == to.Identity()
     alone = m.ShuffledRandomizers(2, 1).curve()
     assert alone.bounds.delta(0.5).upper == pytest.approx(to.PureDP(2).delta(0.5), rel=1e-12)
     assert m.ShuffledRandomizers(700, 10).curve().epsilon(0) == pytest.approx(700)
     assert 0 <= m.ShuffledRandomizers(1e-300, 10).curve().delta(0) <= 1e-300
-
-
-@pytest.mark.slow
-def test_allocation_to_a_million_steps():
-    assert to.mechanisms.RandomAllocation(1.0, 10**6).curve().factors == {AllocatedCurve(1.0, 10**6): 1}
 
 
 def test_balls_in_bins_agrees_with_simulation():

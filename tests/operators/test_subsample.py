@@ -121,33 +121,11 @@ def overlap(one, other):
 G, L = to.Gaussian(1.0), to.Laplace(1.0)
 
 
-COMPOSED = {
-    "gaussian": fixed_size(G, 0.05) ** 60,
-    "gaussian, half taken": fixed_size(to.Gaussian(0.3), 0.5) ** 8,
-    "gaussian, large mu": fixed_size(to.Gaussian(5.0), 0.02) ** 200,
-    "laplace": fixed_size(L, 0.2) ** 40,
-    "responses with an atom at 0": fixed_size(to.PureDP(0.7) ** 2, 0.1) ** 30,
-    "leaking": fixed_size(to.approximate_dp(1.0, 1e-3), 0.1) ** 20,
-    "mixture": fixed_size(to.mixture({G: 0.25, L: 0.75}), 0.1) ** 50,
-    "twice": fixed_size(fixed_size(G, 0.5), 0.1) ** 60,
-    "and by Poisson": to.subsample(fixed_size(G, 0.5), 0.1) ** 60,
-    "and by Poisson, reversed": ~(to.subsample(fixed_size(L, 0.5), 0.1) ** 60),
-    "with others": fixed_size(G, 0.05) ** 40 @ to.Gaussian(0.5) @ fixed_size(L, 0.1) ** 10,
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMPOSED)
-def test_contour_and_lattice_engines_agree(name):
-    F, x = COMPOSED[name], np.array([-0.5, 0.0, 0.4, 1.5])
-    contour, lattice = (F.bounds.delta(x, method=method) for method in ("contour", "lattice"))
-    assert overlap(contour, lattice)
-    assert np.all(contour.lower <= contour.upper)
-    assert overlap(F.bounds.delta(x), contour)
-
-
 def test_sampling_twice_equals_sampling_once():
-    twice, once = COMPOSED["twice"].bounds.delta(0.3), (fixed_size(G, 0.05) ** 60).bounds.delta(0.3)
+    twice, once = (
+        (fixed_size(fixed_size(G, 0.5), 0.1) ** 60).bounds.delta(0.3),
+        (fixed_size(G, 0.05) ** 60).bounds.delta(0.3),
+    )
     assert overlap(twice, once)
     assert max(twice.width, once.width) < 1e-9 * once.upper
 
