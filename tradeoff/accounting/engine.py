@@ -335,8 +335,8 @@ class Engine(ABC, Generic[Effort]):
                     own = measure(question, at[which], result.low, result.high)
                     reached = measure(question, at[which], low[which], high[which])
                     wanted = np.full(len(which), goal)
-                    if tol is None and question == "epsilon":  # relative to a large epsilon
-                        wanted *= np.fmax(np.where(np.isfinite(high[which]), high[which], 1.0), 1.0)
+                    if tol is None and question == "epsilon":  # relative to epsilon, if that is not tiny
+                        wanted *= np.where(np.isfinite(high[which]), np.fmax(high[which], 0.01), 1.0)
                     missing = np.nan_to_num(1.5 * reached / wanted, nan=2.0)
                     least = np.nan_to_num(own / result.refinement_factor, posinf=0.0)  # of the finest
                 worth = (result.refinement_factor > 1) & ~(
