@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,30 +27,6 @@ from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, down, up
 
 Function = Callable[[Array], Array]
-
-
-class ChangeOfVariable(NamedTuple):
-    """A law as its ``base`` with losses mapped ``forward`` (increasing), P and Q exchanged if ``reversed``.
-
-    As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P:
-    moments of a subsampled law, whose losses crowd at log(1 - p), are taken over cells with distinct floats
-    for edges.
-    """
-
-    base: PrivacyLossDistribution
-    forward: Function
-    reversed: bool
-
-    @classmethod
-    def of(cls, law: PrivacyLossDistribution) -> ChangeOfVariable:
-        """Take off reversals, and one subsampling."""
-        swapped = False
-        while isinstance(law, ReversedPLD):
-            law, swapped = law.base, not swapped
-        if isinstance(law, SubsampledPLD):
-            return cls(law.base, law.forward, swapped)
-        return cls(law, np.asarray, swapped)
-
 
 NOTHING_KNOWN = Bounds(0.0, math.inf)  # of a divergence
 
@@ -95,8 +70,18 @@ class FiniteLaw:
     cut = 600.0
     """Losses between which cells are narrow, and e^L is a float with all its digits."""
 
+    base: PrivacyLossDistribution
+    forward: Function
+
     def __init__(self, law: PrivacyLossDistribution, tilt: float = 0.0, size: int = 2**15) -> None:
         self.law, self.tilt, self.size = law, tilt, size
+        # As e^L' is affine in e^L where L' is a sampled loss, chords of a function of e^L' are chords in e^L,
+        # between the same masses under P: cells are those of the base, as sampled losses crowd at log(1 - p).
+        self.base, self.swapped, self.forward = law, False, np.asarray
+        while isinstance(self.base, ReversedPLD):
+            self.base, self.swapped = self.base.base, not self.swapped
+        if isinstance(self.base, SubsampledPLD):
+            self.forward, self.base = self.base.forward, self.base.base
         p, q = law.mass_at_minus_infinity, law.mass_at_plus_infinity
         if max(p, q) >= 1:
             raise PrecisionError(
@@ -109,13 +94,11 @@ class FiniteLaw:
     @cached_property
     def _cells(self) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
         """Ends of cells, shifted, P-masses at each in a chord's expectation, slack, errors of ends."""
-        change = ChangeOfVariable.of(self.law)
-        edges = _edges(change, self.tilt, self.size)
-        excess, deficit, slack = change.base.cells(edges)
+        edges, forward = self._edges(), self.forward
+        excess, deficit, slack = self.base.cells(edges)
         a, b = edges[:-1], edges[1:]
-        loss = change.forward(edges)
-        off = change.base.edge_error(edges)
-        off = np.maximum(change.forward(edges + off) - loss, loss - change.forward(edges - off))
+        loss, off = forward(edges), self.base.edge_error(edges)
+        off = np.maximum(forward(edges + off) - loss, loss - forward(edges - off))
         # Sampled losses are known to 35 units of themselves, and so are those of neighbours.
         off = np.maximum(off[:-1], off[1:]) + self._shift_error
         off += 110 * UNIT * (np.maximum(np.abs(loss[:-1]), np.abs(loss[1:])) + abs(self.shift))
@@ -126,12 +109,37 @@ class FiniteLaw:
         at_x, at_y = p, q * np.exp(-b)  # under P at a, and under Q at b
         x, y = loss[:-1], loss[1:]
         slack = slack + 2.0**12 * UNIT  # exponentials of up to 1200, and products
-        if change.reversed:
+        if self.swapped:
             # Under Q every mass at an end is e^L times that under P, and the loss changes sign: a sampled
             # loss is known to 24 units of itself.
             x, y, at_x, at_y = -y, -x, at_y * np.exp(y), at_x * np.exp(x)
             slack = slack + 2 * off
         return x + self.shift, y + self.shift, at_x, at_y, slack, off
+
+    def _edges(self) -> Array:
+        """Choose edges of cells of the base that add about the same error p (b - a)^2 (1 + |z|^3)."""
+        source, log_p = self.base.sketch()
+        loss = self.forward(source)
+        if self.swapped:
+            loss, log_p = -loss, log_p + loss
+        low, high = np.clip(self.base.support, -self.cut, self.cut).tolist()
+        exponent = log_p + self.tilt * loss
+        weight = np.exp(exponent - np.max(exponent))
+        whole = float(np.sum(weight))
+        away = np.abs(loss - float(np.sum(weight * loss)) / whole)
+        deviation = np.sqrt(float(np.sum(weight * away**2)) / whole) + 1e-300
+        order = np.argsort(source, kind="stable")
+        knots = np.unique(np.clip(np.concatenate([[low], source[order], [high]]), low, high))
+        if len(knots) < 2:
+            return np.array([low, max(high, np.nextafter(low, np.inf))])
+        z = np.minimum(away, 1e3 * deviation) / deviation
+        heavy = np.interp(knots, source[order], (weight * (1 + z**3))[order])
+        share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * np.diff(self.forward(knots)) ** 2)
+        pieces = 1 + np.floor(self.size * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
+        start = np.repeat(np.cumsum(pieces) - pieces, pieces)
+        inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)
+        cuts = np.repeat(knots[:-1], pieces) + inside * np.repeat(np.diff(knots), pieces)
+        return np.unique(np.append(cuts, high))
 
     @cached_property
     def _tails(self) -> tuple[Array, Array, Array]:
@@ -141,8 +149,7 @@ class FiniteLaw:
         under Q. Under P that of L >= a is at most e^-a times it.
         """
         cut, widen = self.cut, 5.0  # nats by which a tail is widened for a bound on its mass
-        change, rows = ChangeOfVariable.of(self.law), []
-        base, (low, high) = change.base, change.base.support
+        rows, base, (low, high) = [], self.base, self.base.support
         for side, end in ((-1.0, low), (1.0, high)):
             reach = side * end - cut
             steps = min(max(math.ceil(reach / 20), 0), 128)
@@ -151,10 +158,10 @@ class FiniteLaw:
                 edges = np.sort([end, np.clip(inner - side * widen, low, high)])
                 excess, deficit, slack = base.cells(edges)
                 mass = float((deficit if side < 0 else excess)[0] * (1 + slack[0])) + SUBNORMAL
-                x, y = change.forward(np.array([inner, outer])).tolist()
+                x, y = self.forward(np.array([inner, outer])).tolist()
                 log_mass = math.log(mass) - math.log(-math.expm1(-widen)) - (inner if side > 0 else 0.0)
-                sign = -1.0 if change.reversed else 1.0
-                rows.append((log_mass + x * change.reversed + 1e-9, sign * x, sign * y))
+                sign = -1.0 if self.swapped else 1.0
+                rows.append((log_mass + x * self.swapped + 1e-9, sign * x, sign * y))
         columns = np.array(rows).reshape(-1, 3).T
         return columns[0], columns[1] + self.shift, columns[2] + self.shift
 
@@ -250,32 +257,6 @@ class FiniteLaw:
                 "as some losses are too large for e^L in floats, or too near to each other",
                 np.inf,
             )
-
-
-def _edges(change: ChangeOfVariable, tilt: float, size: int) -> Array:
-    """Cut the base's support so that cells add about the same error p (b - a)^2 (1 + |z|^3): choices only."""
-    source, log_p = change.base.sketch()
-    loss = change.forward(source)
-    if change.reversed:
-        loss, log_p = -loss, log_p + loss
-    low, high = np.clip(change.base.support, -FiniteLaw.cut, FiniteLaw.cut).tolist()
-    exponent = log_p + tilt * loss
-    weight = np.exp(exponent - np.max(exponent))
-    whole = float(np.sum(weight))
-    away = np.abs(loss - float(np.sum(weight * loss)) / whole)
-    deviation = np.sqrt(float(np.sum(weight * away**2)) / whole) + 1e-300
-    order = np.argsort(source, kind="stable")
-    knots = np.unique(np.clip(np.concatenate([[low], source[order], [high]]), low, high))
-    if len(knots) < 2:
-        return np.array([low, max(high, np.nextafter(low, np.inf))])
-    z = np.minimum(away, 1e3 * deviation) / deviation
-    heavy = np.interp(knots, source[order], (weight * (1 + z**3))[order])
-    share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * np.diff(change.forward(knots)) ** 2)
-    pieces = 1 + np.floor(size * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
-    start = np.repeat(np.cumsum(pieces) - pieces, pieces)
-    inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)
-    cuts = np.repeat(knots[:-1], pieces) + inside * np.repeat(np.diff(knots), pieces)
-    return np.unique(np.append(cuts, high))
 
 
 def divergence(law: PrivacyLossDistribution, order: float) -> Bounds:
