@@ -219,7 +219,7 @@ class Width(NamedTuple):
 # The lattice gains little after a contour and takes longer; a contour gains ten digits after a lattice, if it
 # closes. Sums are as fine as they get.
 WIDTHS: dict[str, dict[Question, Width]] = {
-    "contour": {"delta": Width(1e-4, 1e-3), "epsilon": Width(1e-6, 1e-6), "beta": Width(4e-6, 1e-3)},
+    "contour": {"delta": Width(1e-4, 1e-3), "epsilon": Width(1e-6, 1e-7), "beta": Width(4e-6, 1e-3)},
     "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(1e-6, 2e-8), "beta": Width(1e-2, 1e-4)},
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
