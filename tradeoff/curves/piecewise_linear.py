@@ -209,13 +209,18 @@ class PiecewiseLinear(TradeOff):
         near, far = np.searchsorted(x, alpha, side="right"), np.searchsorted(-rest, -left, side="right")
         k = np.clip(np.where(alpha < 0.5, near, far) - 1, 0, len(x) - 1)
         after = np.minimum(k + 1, len(x) - 1)
-        before, ahead = _run(x[k], rest[k], alpha, left), _run(alpha, left, x[after], rest[after])
-        inside = before.ends()[1] > 0
-        low, high = (ahead / where(inside, before + ahead, 1.0)).ends()
-        share = FloatBalls.of(Bounds(np.fmax(low, 0.0), np.fmin(high, 1.0)))
+        # One of both numbers of a vertex is exact, and rounding the other keeps its order to floats.
+        inside = (alpha > x[k]) | (left < rest[k])
+        following = np.minimum(np.arange(len(x)) + 1, len(x) - 1)
+        width = _run(x, rest, x[following], rest[following])
+        fall = _run(y[following], power[following], y, power)
         height = where(y <= 0.5, y, 1 - FloatBalls.of(power))
-        fall = _run(y[after], power[after], y[k], power[k])
-        return where(inside, height.take(after) + fall * share, height.take(k)).ends()
+        share = _run(alpha, left, x[after], rest[after]) / width.take(k)
+        low, high = (height.take(after) + fall.take(k) * share).ends()
+        # Between the vertices, where floats hold no share too; at and beyond the last one as there.
+        least, most = height.ends()
+        low = np.where(inside, np.fmax(low, least[after]), least[k])
+        return low, np.where(inside, np.fmin(high, most[k]), most[k])
 
     @np.errstate(all="ignore")
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
