@@ -188,10 +188,10 @@ def gains(kind: Kind, x: Array, value: Bounds, alpha: Array) -> tuple[Bounds, Bo
 def supremum(x: Array, value: Bounds) -> Supremum:
     """Bound the maximum over s = e^x of concave functions, a row each, from samples at increasing x.
 
-    If a function provably rises from one sample to the next and falls between two at the right, it is below
-    the first and the last of these outside of them; the nearest ones are taken. Between two samples it is
-    below the chords of both neighbouring pairs, extended: one rises over the cell and one falls, so at
-    any point taken for their crossing the greater of the two is an upper bound.
+    Left of a cell where a function provably rises, and right of one where it falls, it is below their outer
+    ends; the nearest such cells are taken. In a cell it is below the extended chords of both next cells.
+    Made to rise (left) and to fall (right), they bound it by the greater of the two at any point, best at
+    their crossing.
     """
     low, high = value
     cells, step = np.arange(x.shape[1] - 1), np.diff(x)
@@ -205,15 +205,15 @@ def supremum(x: Array, value: Bounds) -> Supremum:
     is_fenced = rises.any(axis=1) & falls.any(axis=1) & np.all((step > 1e-12) | ~used, axis=1)
     widths = expm1(Bounds.of(x[:, 1:]) - x[:, :-1])  # over the s at their left ends
     before, inner, after = (Bounds(*(side[:, k : k + len(cells) - 2] for side in widths)) for k in range(3))
-    up, down = (  # how much it grows between two samples, from above
-        Bounds.of(np.maximum((Bounds.of(least) - most).upper, 0.0))
-        for least, most in ((high[:, 1:-2], low[:, :-3]), (high[:, 2:-1], low[:, 3:]))
+    up, down = (  # upper bounds on the growth towards a cell, or 0
+        Bounds.of(np.maximum((Bounds.of(near) - far).upper, 0.0))
+        for near, far in ((high[:, 1:-2], low[:, :-3]), (high[:, 2:-1], low[:, 3:]))
     )
     rise = up * exp(Bounds.of(x[:, 1:-2]) - x[:, :-3]) * (inner / before)
     fall = down * exp(Bounds.of(x[:, 1:-2]) - x[:, 2:-1]) * (inner / after)
-    slope = rise.upper + fall.upper
+    both = rise.upper + fall.upper
     with np.errstate(invalid="ignore"):  # of samples that bound nothing
-        share = (high[:, 2:-1] - high[:, 1:-2] + fall.upper) / np.where(slope > 0, slope, 1.0)
+        share = (high[:, 2:-1] - high[:, 1:-2] + fall.upper) / np.where(both > 0, both, 1.0)
     share = np.nan_to_num(np.clip(share, 0.0, 1.0))
     from_left = Bounds.of(high[:, 1:-2]) + rise * share
     from_right = Bounds.of(high[:, 2:-1]) + fall * (1 - Bounds.of(share))

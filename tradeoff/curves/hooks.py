@@ -93,8 +93,8 @@ class CurveHooks(ABC):
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Bound the least epsilon with delta(epsilon) <= delta: the hook behind ``f.epsilon``.
 
-        Probabilities are in (Q(L = inf), 1); ``tol`` is absolute. The default bisects ``delta_bounds``, with
-        some dozen calls for all entries.
+        Each delta is in (Q(L = inf), 1); ``tol`` is absolute. The default ignores it: it bisects
+        ``delta_bounds``, all entries at once.
         """
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
 

@@ -256,12 +256,12 @@ class Law:
 
 
 def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
-    """Bound -d delta/d e^eps from below by the chord after a loss, from above by that before it."""
+    """Bound -d delta/d e^eps, which falls, by the chords to the next loss and from the last."""
     before, here, after = profile
     t = Bounds.of(at)
-    fall = (here - after) / expm1(Bounds.of(at + _STEP) - t)
-    rise = (before - here) / -expm1(at - _STEP - t)
-    return Bounds(fall.lower, rise.upper) / exp(at)
+    low = (here - after) / expm1(Bounds.of(at + _STEP) - t)
+    high = (before - here) / -expm1(at - _STEP - t)
+    return Bounds(low.lower, high.upper) / exp(at)
 
 
 def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:

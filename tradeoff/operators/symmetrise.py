@@ -157,10 +157,10 @@ class ProfileSymmetrised(BetaOperator):
 def _up_to(
     f: TradeOff, alpha: Array, turn: float, level: Bounds, tol: float | None, *, right: bool = False
 ) -> Bounds:
-    """Bound f up to where its slope is -1, or after it, about ``turn``, and the line of that slope elsewhere.
+    """Bound f left (or ``right``) of its slope -1, about ``turn``, and its tangent there on the other side.
 
-    f(alpha) + alpha is convex and least there: where it is more than at ``turn``, the least is on that side.
-    Elsewhere f is hardly above the line, whose ``level`` is the least itself.
+    f(alpha) + alpha is convex, with minimum ``level``: where it is more than at ``turn``, the side of alpha
+    is known. Elsewhere the answer lies between the tangent and f, which nearly meet.
     """
     value, line = f.bounds(alpha, tol=tol), maximum_of(level - alpha, 0.0)
     above = (value + alpha).lower > (f.bounds(turn) + turn).upper

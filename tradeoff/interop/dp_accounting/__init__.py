@@ -183,7 +183,7 @@ def _allocated(reader: Reader, event: Any, num_selected: Any, num_steps: Any) ->
     selected = count("num_selected", num_selected, 0, steps)
     if not selected:
         return None
-    if reader.plan(event).mechanisms == {_OPEN: 1}:  # a Gaussian without noise
+    if reader.plan(event).mechanisms == {_OPEN: 1}:  # no noise, or NonPrivate
         return _OPEN
     sigma = reader.noise("RandomAllocationDpEvent", event)
     return mechanisms.RandomAllocation(sigma, steps, selected)
