@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import pickle
 import re
 import warnings
 from decimal import Decimal
@@ -280,3 +281,12 @@ def test_extreme_tolerance_is_met_or_refused_without_warning(curve, question, to
             assert tol < 1
         else:
             assert result.lower <= result.upper
+
+
+def test_small_answers_of_objects():
+    f = to.Gaussian(1)
+    assert "delta" in dir(f)
+    assert "delta_bounds" not in dir(f)
+    assert to.Identity().group(3) == to.Identity()
+    plan = to.Plan({to.mechanisms.Laplace(scale=1): 2})
+    assert pickle.loads(pickle.dumps(plan)) == plan
