@@ -12,6 +12,7 @@ import numpy as np
 
 from tradeoff._attached import BoundsMethods
 from tradeoff.accounting.options import (
+    MEMORY,
     METHODS,
     Explanation,
     Method,
@@ -124,7 +125,11 @@ def _checked_options(how: QueryKwargs) -> QueryOptions:
     if (method := how.get("method")) is not None:
         changes["method"] = choice("method", method, METHODS)
     if how.get("memory") is not None:
-        changes["memory"] = count("memory", how["memory"], 2**20)  # with less, no engine can work
+        changes["memory"] = count("memory", how["memory"], 1)
+        if changes["memory"] < 2**20:  # no engine can work
+            raise domain(
+                "memory", changes["memory"], f"at least {2**20} bytes (1 MiB)", f"the default is {MEMORY}"
+            )
     if (progress := how.get("progress")) is not None:
         if not callable(progress):
             raise domain("progress", progress, "a function of (settled, total)")
