@@ -435,8 +435,8 @@ TreeAggregation(1, 10, restarts=[2, 2]) => ^restarts must be increasing, got [2,
 TreeAggregation(1, 10, restarts=[3, 2]) => ^restarts must be increasing, got [3, 2]
 TreeAggregation(1, 10, restarts=[10]) => ^restarts must be below steps = 10, got 10
 TreeAggregation(1, 10, restarts=[0]) => ^restarts[0] must be an integer from 1 to MOST, got 0
-TreeAggregation(1, 10, restarts=3) => ^restarts must be a list of numbers, got 3
-TreeAggregation(1, 10, restarts='35') => ^restarts must be a list of numbers, got '35'
+TreeAggregation(1, 10, restarts=3) => ^restarts must be a list of integers, got 3
+TreeAggregation(1, 10, restarts='35') => ^restarts must be a list of integers, got '35'
 TreeAggregation(1, 10, completion=1) => ^completion must be True or False, got 1
 TreeAggregation(1, 10**20, participations=2) => ^steps must be an integer from 1 to MOST, got 10000000000
 TreeAggregation(0, 1) => ^noise_multiplier must be in (0, inf], got 0
