@@ -174,6 +174,8 @@ def test_delta_of_powers_contains_contour_in_balls(pair, n, x, c, step, last):
 def test_closed_forms():
     assert GaussianMixtures({1: 1}, {3: 1}, 4) == to.Gaussian(0.5)
     assert GaussianMixtures({3: 1}, {1: 1}, Fraction(4)) == to.Gaussian(0.5)
+    apart = (GaussianMixtures({-0.3: 1}, {0.9: 1}, 0.29) @ to.Gaussian(1)).square
+    assert apart == ((Fraction(0.9) + Fraction(0.3)) / Fraction(0.29)) ** 2 + 1  # mu is no float
     assert GaussianMixtures({0: 0.5, 1: 0.5}, {1: 1, 0: 1.0 - 1e-13} | {0: 0.5, 1: 0.5}) == to.Identity()
     assert GaussianMixtures({0: 1}, {1: 1, 2: 0}) == to.Gaussian(1)
     assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, math.inf) == to.Identity()

@@ -246,3 +246,15 @@ def test_group_of_a_formula_is_its_iterate():
     group = Symbolic(LOGISTIC, ALPHA, symmetric=True).group(2)
     assert sp.simplify(group(ALPHA) - LOGISTIC.subs(K, K**2)) == 0
     assert group.subs({K: 3})(0.25) == pytest.approx(0.25, rel=1e-9)  # 0.75/(0.75 + 9/4)
+
+
+def test_inverse_of_formula_has_its_losses():
+    f = ~to.Symbolic((1 - ALPHA) ** 2, ALPHA)  # delta is e^-epsilon/4
+    for delta in (1e-3, 1e-9, 1e-100):
+        low, high = f.bounds.epsilon(delta)
+        assert low <= -math.log(4 * delta) * (1 + 1e-15)
+        assert high >= -math.log(4 * delta) * (1 - 1e-15)
+        assert high - low < 1e-12
+    steep = to.Gaussian(19.28519098745821).symbolic()  # its own inverse, but not on the grid
+    assert (~steep).epsilon(1e-9) == pytest.approx(steep.epsilon(1e-9), rel=1e-12)
+    assert 0 < (steep @ to.Gaussian(1)).bounds.epsilon(1e-5).width < 0.02

@@ -18,7 +18,6 @@ from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import rational
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import FULL
 from tradeoff.pld.normal_mixtures import MixturePair
@@ -81,7 +80,7 @@ class GaussianMixtures(CurveFromPLD):
             allowed = f"at least 1e-4 of the range of the means, {low:g} to {high:g}"
             raise domain("sigma", sigma, allowed)
         if len(p) == len(q) == 1:
-            return Gaussian(float(rational((max(means) - min(means)) / exact).upper))
+            return Gaussian.from_weight(((max(means) - min(means)) / exact) ** 2)
         curve = super().__new__(cls)
         curve.null, curve.alternative, curve.sigma = p, q, exact
         return curve

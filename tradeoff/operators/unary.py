@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from tradeoff.curves.contract import Derived, TradeOff, operand
-from tradeoff.curves.hooks import BOUND, PAIR, forward_hooks, limited, pure
+from tradeoff.curves.hooks import BOUND, PAIR, CurveHooks, forward_hooks, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import Tensor, tensor
@@ -18,7 +18,7 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, expm1, log
+from tradeoff.intervals.functions import clip, log
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.roots import bound_inverse
 from tradeoff.operators.tabulate import BetaOperator, largest, segments, tabulate
@@ -40,11 +40,12 @@ class Inverse(Derived):
         return bound_inverse(self.operands[0].bounds, alpha)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        # 1 - e^eps (1 - delta_f(-eps)); above 700 delta_{f^-1} is at most its value there.
-        within = np.minimum(epsilon, 700.0)
-        result = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)
-        low = np.where(epsilon > within, self.mass_at_infinity.lower, result.lower)
-        return low, np.asarray(result.upper)
+        within = np.minimum(epsilon, 700.0)  # above, delta is at most its value there
+        low, high = self.operands[0].inverse_delta(within)
+        return np.where(epsilon > within, self.mass_at_infinity.lower, low), high
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        return CurveHooks.epsilon_bounds(self, delta, tol)  # whole polygons start from an epsilon
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:

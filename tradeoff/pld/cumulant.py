@@ -160,6 +160,8 @@ class RareLosses(NamedTuple):
     def loss(self, log_delta: Array) -> Array:
         """Return the largest positive loss with at least that delta, or 0; infinite past the last."""
         inside = self.x > 0
+        if not inside.any():
+            return np.zeros_like(log_delta)
         x, log = self.x[inside], np.maximum.accumulate(self.log_delta[inside][::-1])[::-1]
         return np.interp(-log_delta, -log, x, left=0.0, right=math.inf)
 

@@ -169,13 +169,16 @@ class Symbolic(TradeOff):
         lost = self.mass_at_infinity
         return np.maximum(low, lost.lower), np.where(epsilon >= self.sup_loss, lost.upper, high)
 
+    def inverse_delta(self, epsilon: Array) -> Pair:
+        return enclose(lambda x: 1 - balls.exp(x) * (1 - self._profile(-x)), epsilon, 0.0, 1.0)
+
     def _profile(self, loss: Balls) -> Balls:
         """Return delta(x) = sup 1 - f(alpha) - e^x alpha, a gain that is concave, below its tangents.
 
         The log odds of alpha are halved to find where the gain is largest; the bounds hold wherever that is.
         """
         s = balls.exp(loss)
-        left, right = 0 * loss - 2.0**15, 0 * loss + 90.0
+        left, right = 0 * loss - 2.0**15, 0 * loss + 2.0**10
         for _ in range(_STEPS):
             middle = (left + right) / 2
             rise = balls.center(-self._slope(1 / (1 + balls.exp(-middle))) - s)
