@@ -19,7 +19,6 @@ from tradeoff.curves.parameters import Number, Numbers, number, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, SizeError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import exp, expm1
 from tradeoff.pld.law import PrivacyLossDistribution
 
 if TYPE_CHECKING:
@@ -351,11 +350,6 @@ class TradeOff(CurveHooks, CurveMethods):
         def __getattr__(self, name: str) -> NoReturn:
             text = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(f"{text}; use {_ADVICE[name]}" if name in _ADVICE else text)
-
-    def inverse_delta(self, epsilon: Array) -> Pair:
-        """Bound delta of the inverse, 1 - e^eps (1 - delta_f(-eps)), at losses up to 700."""
-        low, high = exp(epsilon) * self.bounds.delta(-epsilon) - expm1(epsilon)
-        return low, high
 
     @property
     def _whole(self) -> Tabulated:

@@ -17,7 +17,7 @@ from tradeoff.accounting.conjugation import conjugate
 from tradeoff.accounting.options import Question
 from tradeoff.errors import NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import clip, exp
+from tradeoff.intervals.functions import clip, exp, expm1
 from tradeoff.intervals.roots import bracket_sides
 from tradeoff.pld.law import PrivacyLossDistribution
 
@@ -97,6 +97,12 @@ class CurveHooks(ABC):
         ``delta_bounds``, all entries at once.
         """
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
+
+    def inverse_delta(self, epsilon: Array) -> Pair:
+        """Bound delta of the inverse, 1 - e^eps (1 - delta_f(-eps)), at losses up to 700."""
+        delta = clip(Bounds(*self.delta_bounds(-epsilon, None)), 0.0, 1.0)
+        low, high = exp(epsilon) * delta - expm1(epsilon)
+        return low, high
 
     def expected(self, alpha: Array) -> list[tuple[Array, float]]:
         """Estimate the losses, or NaN, about which the suprema f(alpha) are reached, and their spread."""
