@@ -301,3 +301,11 @@ def test_crowded_and_empty_losses_are_answered():
     assert -5e-7 < mixed.bounds.epsilon(4.1e-7).lower <= mixed.bounds.epsilon(4.1e-7).upper <= 0
     tiny = to.certify(to.subsample(to.PureDP(1.0), 0.1), "beta", 5e-324)
     assert 1 - 1e-12 < tiny.lower <= tiny.upper <= 1
+
+
+def test_delta_next_to_the_least_loss_is_narrow():
+    f, x = to.Laplace(1) ** 2, np.array([-2.0, -1.99, -1.9])
+    low, high = f.bounds.delta(x)
+    assert np.all(low <= high)
+    assert np.all(high - low < 1e-8)
+    assert low[0] <= -math.expm1(-2) * (1 + 1e-15)

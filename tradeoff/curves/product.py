@@ -16,7 +16,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import PAIR, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import clip, expm1, log1p, total, whole
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, total, whole
 from tradeoff.pld.discrete import AtomicLaw, leaking, to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
 
@@ -158,7 +158,14 @@ class Tensor(TradeOff):
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return self._answer("delta", epsilon, tol)
+        low, high = self._answer("delta", epsilon, tol)
+        # Next to the least loss lattices are wide; of a symmetric f it is 1 - e^eps (1 - delta(-eps)), too.
+        wide = (epsilon < 0) & (high - low > 1e-3) if self.symmetric else np.zeros(len(epsilon), bool)
+        if wide.any():
+            x = epsilon[wide]
+            mirrored = exp(x) * Bounds(*self._answer("delta", -x, tol)) - expm1(x)
+            low[wide], high[wide] = np.fmax(low[wide], mirrored.lower), np.fmin(high[wide], mirrored.upper)
+        return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self._answer("epsilon", delta, tol)
