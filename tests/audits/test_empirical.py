@@ -314,7 +314,7 @@ def test_band_of_few_thresholds_contains_the_curve():
 def test_repr_without_bounds_names_the_exchange():
     nothing = [f"  {name}: nothing shown" for name in ("ε(1e-05)", "ε(0.001)", "ε(0.1)", "μ")]
     lines = repr(to.audits.empirical([0.0] * 5, [0.0] * 5)).splitlines()[1:]
-    assert lines == [*nothing, "no privacy loss is shown: each bound is what any mechanism has"]
+    assert lines == [*nothing, "no privacy loss is shown: any mechanism has these bounds"]
     lines = repr(to.empirical(quantiles(1, 300), quantiles(0, 300))).splitlines()[1:]
     assert lines[:4] == nothing
     assert re.fullmatch(r"exchanged they show μ ≥ 0\.6\d+: exchange null and alternative .*", lines[-1])

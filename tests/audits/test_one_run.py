@@ -372,7 +372,7 @@ def test_product_assumption_is_stated():
 
 
 def test_repr_of_nothing_shown_suggests_the_opposite_guesses():
-    assert repr(one_run(50, 100, 1000)).endswith("each bound is what any mechanism has")
+    assert repr(one_run(50, 100, 1000)).endswith("any mechanism has these bounds")
     assert "exchanged they show μ ≥ 0.3" in repr(one_run(20, 100, 1000))
 
 

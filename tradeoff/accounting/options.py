@@ -70,7 +70,7 @@ def shared_cache(memory: Cache[Any]) -> AbstractContextManager[Cache[Any]]:
 def cache_by_options(owner: Hashable, name: str, make: Callable[[], Value]) -> Value:
     """Return ``make()``, made once for the options of this question, of which an owner keeps the last four.
 
-    What equal owners first need inside one ``shared_cache``, they share.
+    Equal owners share the results that they first need inside one ``shared_cache``.
     """
     caches, memory = vars(owner).setdefault("_caches", {}), _SHARED.get()
     if name not in caches:

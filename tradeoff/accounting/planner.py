@@ -1,6 +1,6 @@
 """The planner: bounds on a product of privacy loss distributions, from the engines that suit it.
 
-It runs engines in turn, the narrowest for its cost first, and intersects their bounds, until these are as
+It runs engines one by one, the narrowest for its cost first, and intersects their bounds, until these are as
 narrow as wanted.
 """
 

@@ -257,30 +257,20 @@ class Empirical(Displayed):
 
 
 class Counts(Empirical):
-    """Bounds on f = T(P, Q) from how often an event happened, such as an attack's answer "member".
+    """Bounds on f = T(P, Q) from how often one event happened under P and under Q: see ``from_counts``.
 
-    It has the answers of ``Empirical``. The event must have been fixed before the runs were seen.
+    The event is a test that was fixed before the data, with false positives under :math:`P` and true ones
+    under :math:`Q`.
 
     Parameters
     ----------
-    null
-        Pair (hits, trials) of independent runs under :math:`P`, without the record. Of a confusion matrix:
-        (false positives, false positives + true negatives).
-    alternative : pair (hits, trials) under :math:`Q`: (true positives, true positives + false negatives)
-    confidence : probability in (0, 1) with which the bounds hold
+    null, alternative, confidence : as ``from_counts`` takes them
 
     Examples
     --------
-    >>> import tradeoff as to
-    >>> audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_000_000))
-    >>> audit
-    Counts: 40 of 10000000 null and 900000 of 10000000 alternative, confidence 0.95
-      ε(1e-05) ≥ 9.654
-      ε(0.001) ≥ 9.643
-      ε(0.1): nothing shown
-      μ ≥ 3.045
-    >>> bool(audit.refutes(to.Gaussian(3)))
-    True
+    >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))
+    >>> round(audit.epsilon(1e-5), 3), round(audit.delta(0.5), 4)
+    (1.144, 0.0161)
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]
@@ -313,7 +303,36 @@ class Counts(Empirical):
         return Counts(self.counts[1], self.counts[0], self.confidence)
 
 
-from_counts = Counts
+def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> Counts:
+    """Bound a trade-off function by how often an event happened, such as an attack's answer "member".
+
+    Parameters
+    ----------
+    null
+        Pair (hits, trials) of independent runs under :math:`P`, without the record. Of a confusion matrix:
+        (false positives, false positives + true negatives).
+    alternative : pair (hits, trials) under :math:`Q`: (true positives, true positives + false negatives)
+    confidence : probability in (0, 1) with which the bounds hold
+
+    Returns
+    -------
+    Counts
+        With the answers of ``Empirical``. The event must have been fixed before the runs were seen.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_000_000))
+    >>> audit
+    Counts: 40 of 10000000 null and 900000 of 10000000 alternative, confidence 0.95
+      ε(1e-05) ≥ 9.654
+      ε(0.001) ≥ 9.643
+      ε(0.1): nothing shown
+      μ ≥ 3.045
+    >>> bool(audit.refutes(to.Gaussian(3)))
+    True
+    """
+    return Counts(null, alternative, confidence)
 
 
 def empirical(

@@ -132,7 +132,7 @@ def tabulate_limits(
     ]
     notes = list(notes)
     if not any(least > 0 for least in limits.values()):
-        notes.append("no privacy loss is shown: each bound is what any mechanism has")
+        notes.append("no privacy loss is shown: any mechanism has these bounds")
         if (mu := exchanged()) > 0:
             notes.append(f"exchanged they show μ ≥ {decimal(mu, '.4g', up=False)}: {remedy}")
     return TextTable(rows, head=head, notes=notes)

@@ -21,7 +21,7 @@ def risks(
     recall: Number | Numbers = (0.1, 0.5),
     outcome: Number | Numbers = (1e-6, 1e-3),
 ) -> Table:
-    r"""Bound the success of the best attackers that know all other records, for any computing power.
+    r"""Bound the success of the best attackers with all other records, for any computing power.
 
     Parameters
     ----------

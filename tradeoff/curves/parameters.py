@@ -143,7 +143,7 @@ def weights(name: str, given: Any, kind: str, check: Callable[[Any], Any]) -> di
         if is_symbol(weight):
             raise SymbolError(f"{name} must be numbers, got the symbol {weight!r}; substitute it first")
         at, most = check(key), 1 + 1e-12  # thousands of rounded weights miss 1 by less
-        result[at] = result.get(at, Fraction(0)) + exact_number(f"a number of {name}", weight, 0, most)
+        result[at] = result.get(at, Fraction(0)) + exact_number(name, weight, 0, most)
     total = sum(result.values(), Fraction(0))
     if abs(total - 1) > Fraction(1, 10**12):
         raise DomainError(f"{name} must add to 1, got {float(total)!r}")

@@ -177,7 +177,7 @@ def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
 class Point(NamedTuple):
     """A number tried, its answer and verdict, the gap of the answer to the target with its width.
 
-    ``problem`` is the reason why there is no useful answer: such points are walls of the search outward.
+    ``problem`` is the reason for a missing or useless answer: such points are walls of the search outward.
     """
 
     x: float

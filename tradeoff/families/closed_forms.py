@@ -67,7 +67,7 @@ def fractions(factors: Factors, new: Factors) -> Factors:
 
 
 def simplified(factors: Factors, new: Factors) -> Factors:
-    """Apply every identity in turn; all but the ``new`` factors are in normal form already."""
+    """Apply every identity once, in order; all but the ``new`` factors are in normal form already."""
     for identity in (unit, absorbing, semigroups, fractions):
         factors = identity(factors, new)
     return factors or {Identity(): 1}

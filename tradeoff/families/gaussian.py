@@ -172,7 +172,7 @@ class Gaussian(ClosedForm):
         return lower, upper
 
     def _many_losses(self, delta: Array) -> Pair:
-        """Bound epsilon in floats, from roots moved by what bounds on delta allow, or in balls."""
+        """Bound epsilon in floats, from roots moved by the error of delta, or in balls."""
         x = self._newton(delta)
         with np.errstate(all="ignore"):
             slope = np.exp(x + log_ndtr(-x / self.mu - self.mu / 2))

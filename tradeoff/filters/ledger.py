@@ -284,7 +284,7 @@ def _new_file(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _translate_errors(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite and of the system into a LedgerError that names the file."""
+    """Raise a LedgerError that names the file for errors of SQLite and of the system."""
     try:
         yield
     except LedgerError as error:

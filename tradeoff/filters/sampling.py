@@ -113,7 +113,7 @@ def _laplace(t: int, s: int, bits: _Bits) -> int:
 def _heads_exp(a: int, b: int, bits: _Bits) -> bool:
     """Return True with probability e^(-a/b): a factor for each unit, one for the rest (their Algorithm 1).
 
-    For an exponent of at most 1: toss coins of bias a/(b k), k = 1, 2, ..., until tails; True if k is odd.
+    For an exponent of at most 1: toss coins of bias a/(b k), k = 1, 2, ..., until tails; then is k - 1 even?
     """
     while a > 0:
         part, k = min(a, b), 1

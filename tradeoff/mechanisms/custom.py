@@ -162,7 +162,7 @@ class CanonicalNoise(Mechanism):
         size
             Shape of the result.
         rng
-            Source of randomness. Floats are rounded, so that an attacker who sees all their bits may learn
+            Source of randomness. Floats are rounded, so that an attacker with all their bits may learn
             more than the curve allows: round released values to a grid, or use them in simulations only.
         """
         if not isinstance(rng, np.random.Generator):

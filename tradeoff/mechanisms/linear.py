@@ -59,8 +59,8 @@ class TreeAggregation(Mechanism):
     record's steps in the node. One participation gives :math:`\lfloor\log_2(\text{steps})\rfloor + 1` (Dwork,
     Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011); several are Kairouz et al. 2021, Appendix D, here
     maximised over all steps that the separation allows, in integers. It holds also where steps are chosen in
-    view of earlier sums. Steps keep their place: neighbours change what a record adds in its steps, to 0 or
-    to something else.
+    view of earlier sums. Steps keep their place: neighbours change the contribution of a record in its steps,
+    to 0 or another one.
 
     Participations are not runs: ``Plan({tree: 6})`` is six trees with one participation each.
 
@@ -305,8 +305,8 @@ class MatrixMechanism(Mechanism):
     earlier outputs they are chosen by: row after row, the same derivative moves them to the :math:`m_i`.
     Equal ones attain the :math:`m_i` if no entry is negative; else the lower ends of ``bounds`` are those of
     contributions equal in a group of bins, and orthogonal between groups. So both ends hold for the
-    mechanism, which is exact if bins are exchangeable: for :math:`C = I` it is ``BallsInBins``. What other
-    sampling adds is in ``docs/sampled-mechanisms.md``.
+    mechanism, which is exact if bins are exchangeable: for :math:`C = I` it is ``BallsInBins``. Other
+    sampling schemes are in ``docs/sampled-mechanisms.md``.
 
     >>> MatrixMechanism(noise_multiplier=4, sensitivity=2).curve()
     G_{0.5}

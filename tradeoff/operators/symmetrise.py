@@ -136,7 +136,7 @@ class ProfileSymmetrised(BetaOperator):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
-        place, height = cache_by_options(self, "turn", lambda: CloseLines(f, 0.0).slope_one_point())
+        place, height = cache_by_options(self, "slope one", lambda: CloseLines(f, 0.0).slope_one_point())
         h = _up_to(f, alpha, place, level, tol)
         mirrored = _up_to(f.inverse(), alpha, height, level, tol, right=True)
         low, high = maximum_of(h, mirrored)
@@ -155,16 +155,16 @@ class ProfileSymmetrised(BetaOperator):
 
 
 def _up_to(
-    f: TradeOff, alpha: Array, turn: float, level: Bounds, tol: float | None, *, right: bool = False
+    f: TradeOff, alpha: Array, place: float, level: Bounds, tol: float | None, *, right: bool = False
 ) -> Bounds:
-    """Bound f left (or ``right``) of its slope -1, about ``turn``, and its tangent there on the other side.
+    """Bound f left (or ``right``) of its slope -1, about ``place``, and its tangent there on the other side.
 
-    f(alpha) + alpha is convex, with minimum ``level``: where it is more than at ``turn``, the side of alpha
+    f(alpha) + alpha is convex, with minimum ``level``: where it is more than at ``place``, the side of alpha
     is known. Elsewhere the answer lies between the tangent and f, which nearly meet.
     """
     value, line = f.bounds(alpha, tol=tol), maximum_of(level - alpha, 0.0)
-    above = (value + alpha).lower > (f.bounds(turn) + turn).upper
-    on_side = alpha > turn if right else alpha < turn
+    above = (value + alpha).lower > (f.bounds(place) + place).upper
+    on_side = alpha > place if right else alpha < place
     low = np.where(above & on_side, value.lower, line.lower)
     return Bounds(low, np.where(above & ~on_side, line.upper, value.upper))
 

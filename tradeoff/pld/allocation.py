@@ -263,7 +263,7 @@ class Allocation:
     def _masses(self, cut: Cut) -> tuple[float, float, float]:
         """Return p = E (1 - chi), E R (1 - chi) and their relative error: 2^-53 times the sizes of exponents.
 
-        The strip misses 3 e^-80 of both; the ends are 12 deviations beyond what counts.
+        The strip misses 3 e^-80 of both; the ends are 12 deviations beyond all that counts.
         """
         mu = self.mu
         x, weight, _ = self._real_nodes(80.0, -16.0, mu + math.sqrt(160 + cut.at**2), cut)
@@ -323,7 +323,7 @@ class Allocation:
     def _fits(self, rho: Array, log: Array, ends: tuple[float, float], x: Array, cosine: float) -> Array:
         """Return which tilts, up to the first that does not, lose at most 1e-5/t at the ends and the edges.
 
-        ``ends`` are log of the sum at rho = 0, and of what multiplies phi e^(-rho R/t) at the left end.
+        ``ends`` are log of the sum at rho = 0, and of the factor of phi e^(-rho R/t) at the left end.
         """
         mu, t = self.mu, self.steps
         first, last = np.exp(mu * x[[0, -1]] - mu * mu / 2)
@@ -390,15 +390,15 @@ class Allocation:
 
         base, sine = c * np.cos(mu * eta), np.sin(mu * eta)
         direct = np.min(sup(base + y * sine), axis=0) + strike * c - np.log(np.pi * y)
-        around, turn = sup(base + y * sine / 2), abs(2 * math.sin(strike * h / 2))
+        around, chord = sup(base + y * sine / 2), abs(2 * math.sin(strike * h / 2))
         # Rounding of the last terms grows with every part: about as much as the first ones have, to 1/t.
         last = (direct * (t - 1) + start) / t + np.log(64 * h / y * UNIT * t)
         ways = [(0, direct, direct)]
         # Times a sum is done by parts.
-        for m in (4, 6, 8, 10, 12, 16) if turn > 0 else ():
+        for m in (4, 6, 8, 10, 12, 16) if chord > 0 else ():
             log = np.min(around + m * np.log(2 * h / sine), axis=0) + math.lgamma(m + 1) + strike * c
             log = log + math.log(4 * h / math.pi) - (m + 2) * np.log(y) + np.log1p(y / h / (m + 1))
-            ways.append((m, log, np.maximum(log - m * math.log(turn), last + m * math.log(2 / turn))))
+            ways.append((m, log, np.maximum(log - m * math.log(chord), last + m * math.log(2 / chord))))
 
         def place(way: tuple[int, Array, Array]) -> tuple[int, float]:
             """Return the first place at most the goal, or the last one, with its logarithm."""
@@ -512,7 +512,7 @@ def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tup
     # least standard deviation of Y that is resolved
     resolved = max(mu, 1e-11 * math.sqrt(steps))
     allocation = Allocation(resolved, steps)
-    with np.errstate(all="ignore"):  # what overflows is NaN or infinite, and claims nothing
+    with np.errstate(all="ignore"):  # overflow is NaN or infinite, and claims nothing
         try:
             low, high = allocation.put(-x) if reverse else allocation.call(x)
         except (ArithmeticError, ValueError):  # far out there are lines that no float places

@@ -189,12 +189,8 @@ class BatchedTransform(QuadratureTransform):
         self._begin([[part] for part in batch.parts], batch.counts, c, digits)
 
     def _on_line(self, j: int) -> QuadratureNodes:
-        return _padded(
-            line_points,
-            self.batch.column,
-            self.c,
-            self._rules([self.finer**j / pace for pace in self._paces]),
-        )
+        rules = self._rules([self.finer**j / pace for pace in self._paces])
+        return _padded(line_points, self.batch.column, self.c, rules)
 
     @cached_property
     def _path(self) -> QuadratureNodes | None:

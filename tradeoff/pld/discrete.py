@@ -260,8 +260,8 @@ class DiscreteGaussianTransform(Transform):
         # less than a unit for |j| = 3, and 1e-68 for |j| = 2 from sigma = 2 on.
         self.terms = np.array([-1, 1] if sigma >= 2.0 else [-2, -1, 1, 2])
         decay = np.exp(-2 * (np.pi * sigma * self.terms) ** 2)
-        turn = 2 * np.pi * (self.centre - round(self.centre)) * self.terms
-        self.base, self.rest = float(np.sum(np.cos(turn) * decay)), float(np.sum(decay))
+        phase = 2 * np.pi * (self.centre - round(self.centre)) * self.terms
+        self.base, self.rest = float(np.sum(np.cos(phase) * decay)), float(np.sum(decay))
         drift = shift * self.pace * (c * c - c) / 2
         self.log_m = drift + math.log1p(self.base) - math.log1p(self.rest)
         # The drift is six operations on terms that may cancel; the sums, below 1e-8, have phases known to 13

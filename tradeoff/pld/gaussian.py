@@ -187,8 +187,8 @@ def path_points(
     lift = np.exp(rule.grown)
     lost = 3 * np.exp(-digits) + lift * (tails + rule.size * np.exp(-digits - 20)) + rule.outside
     # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by two.
-    turn, rise, width = mu * a, np.exp(loss), width + np.log(rule.h * part.k)
-    excess = np.expm1(loss) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2 + 1j * (rise * np.sin(turn))
+    angle, rise, width = mu * a, np.exp(loss), width + np.log(rule.h * part.k)
+    excess = np.expm1(loss) * np.cos(angle) - 2 * np.sin(angle / 2) ** 2 + 1j * (rise * np.sin(angle))
     off = 32 * UNIT * (1 + rise) + rise * moved
     lower = _log1p(least * excess, least * (off + part.units * UNIT * np.abs(excess)) + TINY)
     # The greater density over the lesser is 1 + odds: a sum, a product and a quotient are less than 32 units.
@@ -381,9 +381,9 @@ class WindowBase(NormalBase):
 
     def damping(self, x: Array, a: float = 0.0) -> Any:
         size, angle = np.exp(self.sharp * (x - self.last)), self.sharp * a
-        turn = math.cos(angle) + 1j * math.sin(angle) if a else 1.0
+        rotation = math.cos(angle) + 1j * math.sin(angle) if a else 1.0
         if self.first == -math.inf:
-            return size * turn
+            return size * rotation
         # From e^4 on, where Re v > 47, the factor is 1.
         v = np.exp(np.minimum(self.sharp * (x - self.first), 4.0)) * -math.expm1(
             self.sharp * (self.first - self.last)
@@ -392,7 +392,7 @@ class WindowBase(NormalBase):
             return size - np.log(-np.expm1(-v))
         v, phase = v * math.cos(angle), v * math.sin(angle)
         rest = -np.expm1(-v) * np.cos(phase) + 2 * np.sin(phase / 2) ** 2 + 1j * np.exp(-v) * np.sin(phase)
-        return size * turn - np.log(rest)
+        return size * rotation - np.log(rest)
 
     def damping_error(self, x: Array) -> Array:
         def stiffness(place: float) -> Array:
@@ -493,14 +493,14 @@ class HalfNormalBase(NormalBase):
         u = rule.h * at
         q, right = np.exp(-np.abs(u)), u > 0
         size = np.log1p(q * (2 * math.cos(rule.a) + q)) / 2
-        turn = np.arctan2(q * math.sin(rule.a), 1 + q * math.cos(rule.a))
-        turn = np.where(right, rule.a - turn, turn)
-        x, height = rule.stretch * (np.maximum(u, 0.0) + size), rule.stretch * turn
+        rotation = np.arctan2(q * math.sin(rule.a), 1 + q * math.cos(rule.a))
+        rotation = np.where(right, rule.a - rotation, rotation)
+        x, height = rule.stretch * (np.maximum(u, 0.0) + size), rule.stretch * rotation
         width = math.log(rule.stretch) + np.minimum(u, 0.0) - size
         known, far = 4 + 60 * np.where(right, q, 1.0), x + height + self.scale / 2
         moved = (known + 2) * UNIT * self.scale * (x + height)
         return Place(
-            x, height, width + 1j * (rule.a - turn) if rule.a else width, 64 + (known + 4) * far**2, moved
+            x, height, width + 1j * (rule.a - rotation) if rule.a else width, 64 + (known + 4) * far**2, moved
         )
 
     def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid | None:

@@ -18,7 +18,7 @@ from tradeoff.intervals.bounds import Array, Bounds
 UNIT = 2.0**-53  # half a unit in the last place of 1.0: the relative error of one rounded operation
 TINY = 5e-324  # the least positive float: absolute slack that covers underflow
 
-# Above what sixteen products and conversions of subnormal numbers lose, each half of the least float: more
+# Above the loss of sixteen products and conversions of subnormal numbers, each half of the least float: more
 # than an answer is away from the masses it is made of.
 SUBNORMAL = 8 * TINY
 

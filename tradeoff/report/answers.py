@@ -174,7 +174,7 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
 
 
 def composition(curve: TradeOff) -> TradeOff:
-    """Return the product inside a guarantee that is the greater of it and of what its zCDP implies."""
+    """Return the product inside a guarantee that is the greater of it and of the curve of its zCDP."""
     if isinstance(curve, Maximum) and isinstance(curve.operands[0], Tensor) and not curve.exact:
         return limited(curve.operands[0], curve.tightness)
     return curve

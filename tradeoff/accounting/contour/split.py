@@ -36,7 +36,7 @@ from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD
 from tradeoff.pld.units import UNIT, few_bits
 
-_LEFT = 26.0  # what is left out is e^-_LEFT of an answer each time
+_LEFT = 26.0  # each part left out is e^-_LEFT of an answer
 _MOST = 4e8  # terms of a line: most of a second
 
 
@@ -69,7 +69,7 @@ class Marks:
     def above(self, first: float, c: float) -> Bounds:
         """Bound the mass marked above ``first`` under P (c = 0) or Q (c = 1).
 
-        What is marked above T = mu + 45, of mass e^(k (k/2 - 45)) (e^(-k mu) + 1) at most, is below 1e-200.
+        The mass marked above T = mu + 45 is at most e^(k (k/2 - 45)) (e^(-k mu) + 1), below 1e-200.
         """
         window = self.window(first, max(self.part.base.scale + 45.0, first + 2.0))
         transform = QuadratureTransform(window, c, DIGITS)

@@ -26,7 +26,7 @@ class Effort(NamedTuple):
 
 def first_effort(factors: int, tol: float | None) -> Effort:
     """Return the effort to start with: bounded by the usual work unless there is a tolerance."""
-    # Lattice points times distinct factors, well below a second, and what even very many factors get.
+    # Lattice points times distinct factors, well below a second, and the least for very many factors.
     usual = max(1 << int(np.log2(2**20 / max(factors, 1))), 2**16)
     most = query_options().most(256)  # bytes of a lattice point: 2^22 points fit into the usual gibibyte
     return Effort(2e-5, most if tol is not None else min(usual, most))

@@ -154,9 +154,9 @@ def phased_sums(nodes: Nodes, step: float, count: int) -> list[acb]:
     """
     row = max(1, math.isqrt(count))
     rows, size = -(-count // row), len(nodes.loss)
-    turn = [(acb(0, step) * x).exp() for x in nodes.loss]
-    within = [w * t**k for k in range(row) for w, t in zip(nodes.weight, turn, strict=True)]
-    between = [t ** (row * k) for k in range(rows) for t in turn]
+    rotation = [(acb(0, step) * x).exp() for x in nodes.loss]
+    within = [w * t**k for k in range(row) for w, t in zip(nodes.weight, rotation, strict=True)]
+    between = [t ** (row * k) for k in range(rows) for t in rotation]
     total = acb_mat(row, size, within) * acb_mat(rows, size, between).transpose()
     return [total[k % row, k // row] for k in range(count)]
 
@@ -347,10 +347,10 @@ class Contour:
         padding = [acb(0)] * (row * row - len(values))
         return [acb_mat(row, row, [*each, *padding]) for each in (weighed, values)]
 
-    def _sums(self, turn: acb) -> list[acb]:
-        """Return the sums of both times turn^k, by few multiplications, since each rotation widens a ball."""
+    def _sums(self, rotation: acb) -> list[acb]:
+        """Return the sums of both times rotation^k, by few multiplications, since each one widens a ball."""
         row = self._terms[0].nrows()
-        left, right = (acb_mat(1, row, [turn ** (k * pace) for k in range(row)]) for pace in (row, 1))
+        left, right = (acb_mat(1, row, [rotation ** (k * pace) for k in range(row)]) for pace in (row, 1))
         return [(left * each * right.transpose())[0, 0] for each in self._terms]
 
     def _alias(self, c: float, x: arb) -> arb:

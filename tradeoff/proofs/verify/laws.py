@@ -328,16 +328,16 @@ class Slab(Density):
     def transform(self, z: acb) -> acb:
         """Return M(z) where P and Q are single: int e^(tu) du/2 over (-1, 1), x = epsilon (1 + u)/2."""
         k, n = (next(j for j, w in enumerate(side) if not w.is_zero()) for side in (self.p, self.q))
-        log_p, turn = self.p[k].log(), self.q[n].log() - self.p[k].log()
+        log_p, log_ratio = self.p[k].log(), self.q[n].log() - self.p[k].log()
         log = log_p - self.epsilon / 2 + (self.epsilon / 2).log()
         rate = (z * (n - k) + (k - arb(1) / 2)) * self.epsilon
-        return (log + turn * z).exp() * (rate * acb(0, 1)).sinc()
+        return (log + log_ratio * z).exp() * (rate * acb(0, 1)).sinc()
 
     def _log_slope(self, x: arb) -> arb:
         """Return log |dL/dx|."""
-        logs, turn = self.logs(x)[0], abs(self.q[1] * self.p[0] - self.q[0] * self.p[1]) * 2
+        logs, change = self.logs(x)[0], abs(self.q[1] * self.p[0] - self.q[0] * self.p[1]) * 2
         log_p, log_q = log_sum(self.p, logs).real, log_sum(self.q, logs).real
-        slope: arb = turn.log() + sum(logs, arb(0)) - log_p - log_q
+        slope: arb = change.log() + sum(logs, arb(0)) - log_p - log_q
         return slope
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
@@ -348,7 +348,7 @@ class Slab(Density):
         """
         e = float(self.epsilon)
         steep = max(float(self._log_slope(x).exp()) for x in (arb(0), self.epsilon))
-        # On a panel phases turn by 12 at most, and x moves by 0.4: the ball of e^(2x) on its ellipse has a
+        # On a panel phases rotate by 12 at most, and x moves by 0.4: the ball of e^(2x) on its ellipse has a
         # positive real part.
         panels = math.ceil(e * max(steep * (top + abs(float(c))) / 12, 1 / 0.4))
         _check_size(panels * LIMITS.rule, bits)
