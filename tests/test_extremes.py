@@ -303,6 +303,12 @@ def test_crowded_and_empty_losses_are_answered():
     assert 1 - 1e-12 < tiny.lower <= tiny.upper <= 1
 
 
+def test_delta_of_a_mu_below_all_floats_is_no_nan():
+    f = to.GaussianMixtures({0: 1}, {Fraction(1, 10**330): 1})
+    low, high = f.bounds.delta(np.zeros(300))
+    assert np.all((low >= 0) & (high <= 1e-300))
+
+
 def test_delta_next_to_the_least_loss_is_narrow():
     f, x = to.Laplace(1) ** 2, np.array([-2.0, -1.99, -1.9])
     low, high = f.bounds.delta(x)

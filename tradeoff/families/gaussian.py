@@ -143,7 +143,7 @@ class Gaussian(ClosedForm):
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if (limit := self._limit) is not None:
             return limit.delta_bounds(epsilon, tol)
-        if len(epsilon) > MANY:
+        if len(epsilon) > MANY and self.least > 0:
             return _profile_in_floats(epsilon, self.least)[0], _profile_in_floats(epsilon, self.mu)[1]
         return super().delta_bounds(epsilon, tol)
 

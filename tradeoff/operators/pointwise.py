@@ -183,7 +183,7 @@ class HullOfMinimum(_Pooled):
             if k:
                 level = high if question == "delta" else at
                 loss = at if question == "delta" else np.where(known, high, 0.0)
-                seen = np.flatnonzero(~known | (f.ceiling(loss, level) > level))
+                seen = np.flatnonzero(~known | ~(f.ceiling(loss, level) <= level))
             below, above = answer(f, at[seen], None)
             low[seen], high[seen] = np.maximum(low[seen], below), np.maximum(high[seen], above)
             answers.append((f, seen, above))

@@ -221,7 +221,7 @@ DROP = 9.0  # standard deviations past the steepest tilt: the tilted mass left, 
 class GaussianLaw(PrivacyLossDistribution):
     """L = mu x - mu^2/2 with x standard normal under P.
 
-    Where ``square`` is given it is mu^2, and ``mu`` its root to nearest: a unit of it is in all errors.
+    Where ``square`` is given it is mu^2, and ``mu`` its root rounded up: a unit of it is in all errors.
     """
 
     mu: float
