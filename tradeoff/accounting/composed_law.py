@@ -32,7 +32,7 @@ class CellLine:
     """A line of the product's transform at c, and how far cells [a, b] are known by it.
 
     A cell errs by max|g| times ``each`` for each nat of its length (errors of the nodes, as |ghat| <= h max
-    |g|), and by max|g| times ``left_out``: the integral beyond the last node, where |ghat(y)| <= 2 max|g|/y
+    |g|), and by max|g| times ``left_out``: the integral past the last node, where |ghat(y)| <= 2 max|g|/y
     as g rises and falls once.
     """
 
@@ -171,7 +171,7 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @property
     def blur(self) -> float:
-        """Width of the uniform law by which losses are moved, so that sums beyond the last node converge."""
+        """Width of the uniform law by which losses are moved, so that sums past the last node converge."""
         return 2.0**-44 * self.middle.sd
 
     def _rung(self, c: float) -> Rung:
@@ -243,7 +243,7 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @cached_property
     def usable(self) -> bool:
-        """Whether tilts reach beyond 0 and 1, and the middle line bounds 1/64 deviation to 1e-4.
+        """Whether tilts reach outside [0, 1], and the middle line bounds 1/64 deviation to 1e-4.
 
         A blur of 2^-44 deviations, times 80/``narrowest`` of the tilts between the poles and the farthest, is
         below 1e-5 up to a deviation of 1e6.
@@ -266,7 +266,7 @@ class ComposedLaw(PrivacyLossDistribution):
     def _sketch(self) -> PlanningPoints:
         """Saddle-point densities e^(K - cx)/sqrt(2 pi K'') dx.
 
-        Lattices end at masses of e^-48, and mass beyond counts as infinite: rare rounds that lose much would
+        Lattices end at masses of e^-48, and larger losses count as infinite: rare rounds that lose much would
         lead them a thousand deviations on.
         """
         loss, log_p = [], []

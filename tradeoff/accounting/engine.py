@@ -419,7 +419,7 @@ class Engine(ABC, Generic[Effort]):
         width, center, reach = np.full(n, np.inf), np.zeros(n), np.zeros(n)
         is_new, is_clipped, is_sharp = np.ones(n, bool), np.zeros(n, bool), np.full(n, coarse is None)
         waiting, is_near = np.arange(n), np.zeros(n, bool)
-        # About a place beyond the steepest slope, which no samples fence in, those of all attempts at once.
+        # About a place past the steepest slope, which no samples fence in, those of all attempts at once.
         everywhere = np.unique(np.multiply.outer(first * 2.0 ** np.arange(self.attempts), self.offsets))
         for _ in range(self.attempts):
             batches: dict[tuple[Kind, float], list[tuple[Index, Array, Bounds]]] = {}

@@ -19,7 +19,7 @@ from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.law import Atoms, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.units import SUBNORMAL, TINY, UNIT
 
-MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; beyond, the lattice answers
+MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; of more, the lattice answers
 _UNKNOWN = 1e100  # slack of masses known to nothing, which are below 1e-14: no float holds 330 multiplied
 
 
@@ -153,7 +153,7 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
     last = len(law.loss) - 1
     k = np.clip(np.where(near_one, by_rest, by_alpha) - 1, 0, last)
     width = np.maximum(np.exp(law.log_p[k]), TINY)
-    with np.errstate(over="ignore"):  # beyond 1 by however much; right of all vertices it is 0, and beta too
+    with np.errstate(over="ignore"):  # above 1 by however much; right of all vertices it is 0, and beta too
         share = np.clip(np.where(near_one, rest - left[k], above[k] - alpha) / width, 0.0, 1.0)
         taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
     kept = below[k] + share * (below[k + 1] - below[k])

@@ -217,7 +217,7 @@ class PiecewiseLinear(TradeOff):
         height = where(y <= 0.5, y, 1 - FloatBalls.of(power))
         share = _run(alpha, left, x[after], rest[after]) / width.take(k)
         low, high = (height.take(after) + fall.take(k) * share).ends()
-        # Between the vertices, where floats hold no share too; at and beyond the last one as there.
+        # Between the vertices, where floats hold no share too; at and after the last one as there.
         least, most = height.ends()
         low = np.where(inside, np.fmax(low, least[after]), least[k])
         return low, np.where(inside, np.fmin(high, most[k]), most[k])

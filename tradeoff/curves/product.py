@@ -289,7 +289,7 @@ class _Engines:
 
         A curve below f has the lesser beta, and a profile above delta. Widths only grow with the upper and
         shrink with the lower bound, so none is less than that from the greatest answer of the lower law to
-        the least of the upper. Where the first engines are a hundred times as narrow, no others are asked.
+        the least of the upper. Where the first engines are a hundred times as narrow, no others answer.
         """
         least, most = self.sides if question == "beta" else self.sides[::-1]
         if least is most:

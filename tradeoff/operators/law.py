@@ -191,7 +191,7 @@ class Law:
         ------
         DomainError
             If the level is within 1e-290 of an end, its bounds are too wide, or the loss of a product is
-            beyond 690 nats.
+            above 690 nats.
         """
         choice("under", under, get_args(Under))
         level = number("level", level, 0, 1, open_low=True, open_high=True)
@@ -220,7 +220,7 @@ class Law:
             before, after = (self.cdf(result + side * _STEP, under=under) for side in (-1, 2))
             resolved = before.upper <= mass * (1 + _STEP) and after.lower >= mass * (1 - _STEP)
         if not resolved:
-            reasons = f"it is below {_MIN_MASS:g}, beyond {end:g} nats, or its bounds are too wide"
+            reasons = f"it is below {_MIN_MASS:g}, above {end:g} nats, or its bounds are too wide"
             raise DomainError(f"no quantile of a mass of {mass!r}: {reasons}; choose a level nearer to 1/2")
         if (atoms := self._atoms) is not None:
             k = int(np.argmin(np.abs(atoms.loss - result)))

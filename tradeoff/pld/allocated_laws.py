@@ -154,7 +154,7 @@ def _mean(block: Block, n: int, *, merged: bool) -> Block:
 @lru_cache(maxsize=16)
 def _single(mu: float, *, merged: bool) -> Block:
     """Place a step on nodes: excess/(e^b - e^a) at the right of a cell, deficit/(1 - e^(a-b)) at its left."""
-    # standard deviations of a step that are resolved: e^-144 lies beyond
+    # standard deviations of a step that are resolved: e^-144 lies outside
     reach = mu * 17.0 + mu * mu / 2
     inner = _spaced(-reach, reach, mu)
     edges = np.concatenate([[-np.inf], inner, [np.inf]])
@@ -172,13 +172,13 @@ def _single(mu: float, *, merged: bool) -> Block:
 
 
 def _spaced(low: float, high: float, scale: float) -> Array:
-    """Return nodes between two logarithms of ratios, even up to the scale, in their logarithm beyond."""
+    """Return nodes between two logarithms of ratios, even up to the scale, in their logarithm above it."""
     start, end = (math.asinh(side / (2 * scale)) for side in (low, high))
     return np.asarray(2 * scale * np.sinh(np.linspace(start, end, _RATIOS)))
 
 
 def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
-    """Return logarithms of ratios beyond which there is hardly any mass, under P below and under Q above."""
+    """Return logarithms of ratios outside which there is hardly any mass, under P below and under Q above."""
     coarse = np.geomspace(np.min(ratio[ratio > 0]), np.max(ratio), 400)
     at = np.searchsorted(coarse, ratio)
     under_p, under_q = (np.bincount(at, m, len(coarse) + 1) for m in (mass, mass * ratio))
@@ -209,7 +209,7 @@ def _placed(one: Block, two: Block, ratio: Array, infinite: float, off: float, *
     """Return the block of ratios of two independent ones, an outer product, on nodes of its own."""
     ratio, mass = ratio.ravel(), np.multiply.outer(one.mass, two.mass).ravel()
     # The spread of a lognormal ratio of this variance; rows are sorted, which makes them quick to place.
-    # ratios whose squares are floats: beyond, they do not change a spread
+    # ratios whose squares are floats: larger ones do not change a spread
     scale = float(np.sqrt(np.log1p(np.sum(mass * (np.minimum(ratio, 1e150) - 1) ** 2))))
     nodes = np.append(0.0, np.exp(_spaced(*_ends(ratio, mass), scale)))
     cell = np.searchsorted(nodes, ratio, side="right") - 1

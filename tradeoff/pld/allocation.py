@@ -69,7 +69,7 @@ from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.law import logarithm
 from tradeoff.pld.units import TINY, UNIT
 
-STEEPEST = 20.0  # largest mu: beyond, one step among many hides little
+STEEPEST = 20.0  # largest mu: above it, one step among many hides little
 
 
 class Cut(NamedTuple):
@@ -80,7 +80,7 @@ class Cut(NamedTuple):
     jump: bool
 
     def exponent(self, x: Any) -> Any:
-        """Return -log chi; beyond e^600 chi is 0 all the same."""
+        """Return -log chi; above e^600 chi is 0 all the same."""
         return np.exp(np.where(np.real(x) < self.at + 600 / self.steep, self.steep * (x - self.at), 600.0))
 
 
@@ -187,7 +187,7 @@ class Allocation:
         return round(epsilon / spacing) * spacing
 
     def _call(self, place: float, above: float, strike: float) -> tuple[float, float]:
-        """Bound a call in two parts, cut about where one step alone reaches K, or beyond all that counts."""
+        """Bound a call in two parts, cut about where one step alone reaches K, or past all that counts."""
         mu, t = self.mu, self.steps
         reach = math.log1p(math.expm1(place) * t) / mu + mu / 2
         tilts, size = self._sizes(Cut(min(max(reach, 3.0), 9.0 + mu), max(9.0, 2 * mu), jump=False), place)
@@ -263,7 +263,7 @@ class Allocation:
     def _masses(self, cut: Cut) -> tuple[float, float, float]:
         """Return p = E (1 - chi), E R (1 - chi) and their relative error: 2^-53 times the sizes of exponents.
 
-        The strip misses 3 e^-80 of both; the ends are 12 deviations beyond all that counts.
+        The strip misses 3 e^-80 of both; the ends are 12 deviations outside all that counts.
         """
         mu = self.mu
         x, weight, _ = self._real_nodes(80.0, -16.0, mu + math.sqrt(160 + cut.at**2), cut)
@@ -383,7 +383,7 @@ class Allocation:
         share, extra = ((t - 1) / t, math.log(3 * t * p)) if cut and cut.jump else (1.0, 0.0)
 
         def sup(at: Array) -> Array:
-            """Bound log of F beyond, by chords, which are above a convex function."""
+            """Bound log of F from ``at`` on, by chords, which are above a convex function."""
             inside = np.clip(at, rho[0], rho[-1])
             log = t * eta**2 / 2 + np.interp(inside, rho, power) + 1e-3
             return np.where(at < rho[0], np.inf, share * log + extra + eta**2 / 2)

@@ -1,4 +1,4 @@
-"""The contour engine: lines of a saddle-point integral, and Chernoff's bound beyond."""
+"""The contour engine: lines of a saddle-point integral, and Chernoff's bound past their nodes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class EvaluatedContour(NamedTuple):
     line: ContourLine | None
 
     def truncation_exceeds(self, times: float) -> bool:
-        """Whether the bound beyond the last node is more than ``times`` the goal."""
+        """Whether the bound past the last node is more than ``times`` the goal."""
         goal, line = self.place.goal, self.line
         return line is not None and line.tail_bound > times * goal * math.pi * line.last
 
@@ -178,7 +178,7 @@ class ContourCache:
             place = partial(place_line, self.tail, center, 0.0, None, middle=False)
             step = self.placements.of((center, None, None), place).step
             result[left[mine]] = step * longest[left[mine]] > 2 * math.pi
-        # Estimates of tilts beyond the planning points of a normal law miss its rare losses; most Chernoff
+        # Estimates of tilts outside the planning points of a normal law miss its rare losses; most Chernoff
         # points are 9 deviations away.
         scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
         return result & ((c + 10.0 / np.maximum(sd, 1e-300)) * scale < REACH - 4.0)
@@ -200,7 +200,7 @@ class ContourCache:
     @cached_property
     def middle(self) -> SaddleTable:
         """The saddle points of 0 < c < 1, by loss."""
-        return SaddleTable(self.cumulant, (0.0, 1.0), last=1 - 1e-9)  # there they are of losses beyond 1e9
+        return SaddleTable(self.cumulant, (0.0, 1.0), last=1 - 1e-9)  # there they are of losses above 1e9
 
     def saddles(self, kind: Kind) -> SaddleTable:
         """Return the saddle points of the strip of a kind."""

@@ -30,7 +30,7 @@ from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, few_bits
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
 DIGITS = 42.0  # quadratures err by e^-DIGITS, over all rounds together
-_DEEP = 8.5  # frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all
+_DEEP = 8.5  # frequencies, in units of 1/tau, past which e^(-tau^2 y^2/2) leaves nothing at all
 
 # Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M: ``LEFT`` is the area between them.
 _LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
@@ -94,9 +94,9 @@ def _size(terms: Sequence[float]) -> float:
 
 
 class Sums(NamedTuple):
-    """Terms values e^(i (mean - x) y), y = k step, of sums: a row for each, or rows of _BLOCK beyond _MANY.
+    """Terms values e^(i (mean - x) y), y = k step, of sums: a row for each, or rows of _BLOCK above _MANY.
 
-    Bounds, one a sum, on its error (that of the product, and of the integral beyond the last node), its
+    Bounds, one a sum, on its error (that of the product, and of the integral past the last node), its
     rounding, and sum of |values| y.
     """
 
@@ -195,7 +195,7 @@ class ContourLine:
 
     @property
     def _truncation(self) -> Array:
-        """Bound the integral beyond the last node: up to _DEEP/tau, and from the node before that on.
+        """Bound the integral past the last node: up to _DEEP/tau, and from the node before that on.
 
         |z (z - 1)| >= y^2 leaves 1/y of the hockey-stick's kernel. With v = tau y, int_v^inf s^k e^((v^2 -
         s^2)/2) ds is at most m, v + m and v^3 + 3v + 3m for k = 0, 2, 4, m = min(1/v, sqrt(pi/2)) >= M(v).
@@ -307,13 +307,13 @@ def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Pla
             return None
         log, error, tail_bound = _decayed(transforms, counts, place)
         left, right = (chernoff(laws, counts, c) for c in (place.left, place.right))
-    except SizeError:  # a quadrature grew beyond its cap: the product decays too late
+    except SizeError:  # a quadrature grew above its cap: the product decays too late
         return None
     smoothing = place.smoothing_width**2 * (place.c**2 - place.c) / 2
     logs = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
     errors = [n * t.log_m_error for n, t in zip(counts, transforms, strict=True)]
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
-    # A count is a float up to 2^53 and rounded beyond; its product and an exact sum are a rounding each.
+    # A count is a float up to 2^53 and rounded above it; its product and an exact sum are a rounding each.
     rounded = UNIT * (2 if max(counts) <= 2**53 else 4)
     moved = 4 * UNIT * place.smoothing_width**2 * max(place.c, 0.5)
     return ContourLine(
@@ -336,7 +336,7 @@ def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Pla
 def _decayed(
     transforms: Sequence[Transform], counts: Sequence[int], place: Placement
 ) -> tuple[Complex, Array, float]:
-    """Return log of the product at the nodes, absolute errors, and a bound on it beyond the last node.
+    """Return log of the product at the nodes, absolute errors, and a bound on it past the last node.
 
     The nodes go on until the truncation is below ``place.goal``; where the cost allowed is spent before, or
     more than e^-20 of a product without smoothing lasts, the bounds are wider.
@@ -348,7 +348,7 @@ def _decayed(
         lasting = -far(transforms, counts, 1e100, _RAREST)
     tau, stop, gone = place.smoothing_width, math.inf, math.inf
     if tau:
-        # Where the product is at most e^-lasting, the integral beyond y = depth/tau is at most
+        # Where the product is at most e^-lasting, the integral past y = depth/tau is at most
         # tau e^(-lasting - depth^2/2); from ``gone`` on the Gaussian is nothing.
         depth = math.sqrt(2 * max(math.log(tau / place.goal) - lasting, 2.0))
         stop, gone = min(depth, _DEEP) / tau, _DEEP / tau
@@ -395,7 +395,7 @@ def _decayed(
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:
-    """Return the terms of the product at y: infinitely many where a quadrature grows beyond its cap."""
+    """Return the terms of the product at y: infinitely many where a quadrature grows above its cap."""
     try:
         return max(NODE_TERMS, sum(t.cost(y) for t in transforms))
     except SizeError:
@@ -498,7 +498,7 @@ def far(
     *,
     cheap: bool = False,
 ) -> float:
-    """Bound sum n_i log|rho_i| at y and beyond by as many factors as bring it below -enough."""
+    """Bound sum n_i log|rho_i| at y and above by as many factors as bring it below -enough."""
     result = 0.0
     for t, n in zip(transforms, powers, strict=True):
         result += float(n * (t.bound_from(y) if cheap else t.far(y)))

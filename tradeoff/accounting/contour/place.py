@@ -14,7 +14,7 @@ from tradeoff.pld.cumulant import Cumulant, SaddleTable
 
 NODE_BYTES = 256  # working memory of a node while a line is evaluated
 _ALIAS = 1e-14  # share of an answer that the neighbouring periods may add: rounding is as large
-_GOAL = 1e-13  # share of an answer that may lie beyond the last node: more nodes gain nothing
+_GOAL = 1e-13  # share of an answer that may lie past the last node: more nodes gain nothing
 _SHARES = np.append(np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8))  # lower tilts less 1, of the saddle
 _REACH = np.geomspace(0.05, 60, 16)  # distances of Chernoff points tried, in tilted deviations
 
@@ -28,7 +28,7 @@ def log_kappa(c: float) -> float:
 
 
 class Placement(NamedTuple):
-    """A line: c, two Chernoff points next to it, step, size beyond the last node, and the cost allowed.
+    """A line: c, two Chernoff points next to it, step, size past the last node, and the cost allowed.
 
     ``scale`` is the spread of the integrand about the saddle: so far from the center e^(1/2) of the accuracy
     is lost. ``blur`` tau^2 estimates the relative error of psi after smoothing by a Gaussian of mu = tau, the
@@ -63,7 +63,7 @@ class Placement(NamedTuple):
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows.
 
-    Such lines end at about 5.5/tau for the most part, with 1/512 of the smoothing's error beyond.
+    Such lines end at about 5.5/tau for the most part, with 1/512 of the smoothing's error after that.
     """
     nodes = min(query_options().most(NODE_BYTES), sharp.most / each) / 2
     tau = float(max(least_smoothing(sharp, accuracy), 5.5 / (sharp.step * nodes)))
@@ -102,7 +102,7 @@ def place_line(
     with np.errstate(divide="ignore"):
         periods = excess / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
     left, right = (np.min(periods, axis=1, where=side, initial=math.inf) for side in (gap < 0, gap > 0))
-    # Room beyond that for aliases cancels in the sum.
+    # More room than that for aliases cancels in the sum.
     k = int(np.argmin(np.log(np.maximum(left, right)) + excess / 3.0))
     lower = float(points[k])
     value, _, variance = cumulant(lower)
@@ -112,9 +112,9 @@ def place_line(
 
 
 def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
-    """Return a placement of a shorter period beyond the saddle, if there is one.
+    """Return a placement of a shorter period past the saddle, if there is one.
 
-    Aliases from the left fall as e^-((c - 1) period), slowly near c = 1. Tilts two deviations or one beyond
+    Aliases from the left fall as e^-((c - 1) period), slowly near c = 1. Tilts two deviations or one past
     the saddle have a half or a third of the period, where e^(Gaussian) leaves more than rounding: they may
     lose a factor of e^6 against the saddle.
     """

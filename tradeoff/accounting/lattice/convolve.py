@@ -283,7 +283,7 @@ def _power(base: Values, n: int) -> tuple[Values, Array]:
 def _chernoff(
     factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, t: float, edge: int
 ) -> float:
-    """Bound the tilted mass beyond ``edge``, above for t > 0, below for t < 0: E e^(t h (index - edge)).
+    """Bound the tilted mass past ``edge``, above for t > 0, below for t < 0: E e^(t h (index - edge)).
 
     The exponent is a sum of count * (peak + log moment) and of t h edge, each known to 2 units of the largest
     step for the steps, 2 for their distance from the peak, 8 of the logarithm, and one for each product and
@@ -351,7 +351,7 @@ def profile(
     shift += 8 * UNIT * (float(np.max(np.abs(loss))) + math.fsum(map(abs, offsets)))
     # To 16 units of itself.
     top = combine_masses_at_infinity([f.top for f in factors], [f.count for f in factors])
-    # Losses beyond 1e16 nats may be known to no more than 100.
+    # Losses above 1e16 nats may be known to no more than 100.
     with np.errstate(over="ignore", invalid="ignore"):
         upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + SUBNORMAL), 1.0)
         lower = lower * np.exp(-np.sign(lower) * shift) + mass_at_plus_infinity - SUBNORMAL

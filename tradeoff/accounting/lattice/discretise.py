@@ -106,10 +106,10 @@ def _weighed(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
 def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Array:
     """Return the lower side of the cells.
 
-    A polygon of tangents, an atom for each run of cells that has none, and one for the mass beyond. Cells of
-    which one mass may have underflowed count as beyond, but for those between others.
+    A polygon of tangents, an atom for each run of cells that has none, and one for all larger losses. Cells
+    of which one mass may have underflowed count as larger, but for those between others.
 
-    The last one is an atom of Q-mass E on the node b: of all losses beyond, with the excess E, the
+    The last one is an atom of Q-mass E on the node b: of all larger losses, with the excess E, the
     hockey-stick is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b. Units: 8 for a logarithm of
     itself, and one for its sum of each term.
     """
@@ -334,10 +334,10 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
 
     At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node;
     elsewhere a computed mass above its rounding proves convexity. Underflow is below a few TINY a
-    node. Where rounds help no more, the nodes that lack mass are beyond repair.
+    node. Where rounds help no more, the nodes that lack mass cannot be mended.
     """
     before = np.inf
-    # Rounds of moving cuts before a node counts as beyond repair; a dozen do where most do.
+    # Rounds of moving cuts before a node counts as one that cannot be mended; a dozen do where most do.
     for repair in range(40):
         p, noise = polygon.masses()
         unbounded = np.flatnonzero(~np.isfinite(noise))  # a gap over the width of its cell overflowed

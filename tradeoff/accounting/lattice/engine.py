@@ -191,7 +191,7 @@ class Direction:
 
     @cached_property
     def representable(self) -> bool:
-        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not."""
+        """Whether densities under P and Q fit floats together: above losses of 650 nats e^L does not."""
         pairs = zip(self.sketches, self.laws, strict=True)
         typical = [points.loss[np.argmax(points.log_p)] for points, law in pairs if law.continuous]
         # Typical losses of a continuous law up to which e^L and e^-L are floats, and a tilt of them too.

@@ -133,7 +133,7 @@ def _reach(
 
     Below, all of P may move to the first node and be tilted there; above, Q-mass may move to infinity.
     """
-    steepest = 690.0  # most a mass may be tilted up, as a logarithm: beyond, floats do not hold it
+    steepest = 690.0  # most a mass may be tilted up, as a logarithm: a larger one is no float
     log_below = np.logaddexp.accumulate(sketch.log_p) + theta * sketch.loss - log_scale
     log_above = np.logaddexp.accumulate((sketch.log_p + theta * sketch.loss)[::-1])[::-1] - log_scale
     log_q_above = np.logaddexp.accumulate((sketch.log_p + sketch.loss)[::-1])[::-1]

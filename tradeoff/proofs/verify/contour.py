@@ -245,7 +245,7 @@ class Contour:
     def _choose_tilt(self, saddle: int) -> None:
         """Choose the tilt, from the saddle point down, whose contour needs the fewest nodes.
 
-        K may rise steeply beyond the saddle, and the period with it. A lower tilt has a larger integrand,
+        K may rise steeply past the saddle, and the period with it. A lower tilt has a larger integrand,
         relative to which the sum is smaller by e^loss: so must all errors be.
         """
         least, best, goal = arb.pos_inf(), math.inf, self.error
@@ -305,7 +305,7 @@ class Contour:
         return self._log_m(c) - (arb(c) - 1) * x + _log_kappa(c)
 
     def _evaluate(self, count: int) -> None:
-        """Evaluate M at as many nodes as are needed; ``tail_ratio`` bounds |M/M(c)| beyond the last."""
+        """Evaluate M at as many nodes as are needed; ``tail_ratio`` bounds |M/M(c)| past the last."""
         product, frequencies = self.product, 64
         goal = self.goal - max(0.0, math.log(self.c * abs(self.c - 1) * self.spread**2))
         while frequencies <= max(2**13, 2 * count):
@@ -329,7 +329,7 @@ class Contour:
         rest = size * self.values[0].real * self.tail_ratio / (arb.pi() * last)
         aliases = self._alias(self.left, loss) + self._alias(self.right, loss)
         low, high = scale * total.real - rest - aliases, scale * total.real + rest
-        if self.tau:  # beyond the nodes the integral of e^(-tau^2 y^2/2) is less than itself over tau^2 y
+        if self.tau:  # past the nodes the integral of e^(-tau^2 y^2/2) is less than itself over tau^2 y
             square = arb(self.tau) ** 2
             blur = square * (square / 8).exp() * (scale * bump.real + rest / square)
             low, high = (low, high + blur) if self.middle else (low - blur, high)

@@ -496,7 +496,7 @@ def _response(description: Description) -> Law:
 def _discrete_gaussian(description: Description) -> Law:
     sigma, shift = real(description["sigma"], "sigma", 0.0), description["shift"]
     require("shift", type(shift) is int and shift > 0, f"must be a positive integer, got {shift!r}")
-    reach = math.ceil(float(sigma) * math.sqrt(1.4 * ctx.prec)) + 1  # deviations beyond which 2^-prec lies
+    reach = math.ceil(float(sigma) * math.sqrt(1.4 * ctx.prec)) + 1  # deviations outside which 2^-prec lies
     few = reach + shift < LIMITS.atoms // 2
     require("sigma", few, f"integer noise of {2 * reach} atoms is more than {LIMITS.atoms}")
     terms = [(-((arb(k) / sigma) ** 2) / 2).exp() for k in range(reach + shift + 1)]
