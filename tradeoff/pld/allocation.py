@@ -161,7 +161,7 @@ class Allocation:
     mu: float
     steps: int
 
-    narrow = 1e-9
+    narrow = 4e-8
     """Relative width from which a call is cut in two."""
 
     def put(self, epsilon: float) -> tuple[float, float]:
@@ -171,7 +171,7 @@ class Allocation:
         return _clipped(line.at(above, strike), max(above, 0.0), strike)
 
     def call(self, epsilon: float) -> tuple[float, float]:
-        """Bound E (Y - K)_+ by the put, or in two parts where that is wider than 1e-9, relative."""
+        """Bound E (Y - K)_+ by the put, or in two parts where that is wider than 4e-8, relative."""
         above, put = math.expm1(epsilon), self.put(epsilon)
         # K - 1 and each sum cost a few units of the larger one.
         units = 8 * UNIT * (abs(above) + put[1])
@@ -195,7 +195,8 @@ class Allocation:
             return 0.0, 1.0
         far = mu + min(math.sqrt(2 * max(30 + math.log(t) - float(np.min(size + np.log(-tilts))), 0.0)), 36.0)
         low, high = 0.0, 1.0
-        for shift in (0.0, -0.5, -1.0) if mu < 1.5 else (-0.5, -1.0, 0.0):
+        # A cut farther out takes a longer line of the bulk, and cancels less of the jump.
+        for shift in (0.0, -0.5, -1.0) if mu < 1.2 else (-0.75, -0.25, 0.0):
             at = min(max(reach + shift / mu, 3.0), far)
             inner, outer = (Cut(round(at, 2), max(round(at, 2), 2 * mu), jump) for jump in (False, True))
             p, q, off = self._masses(outer)
