@@ -385,8 +385,8 @@ def test_contour_encloses_exact_sum(n, x):
 
 
 def test_contour_decaying_product_encloses_gaussian_closed_form():
-    """Subsampling at rate 1 changes nothing: 50 steps of 0.8 are one of 0.8 sqrt(50)."""
-    product = Product(factors(({"kind": "thinned", "p": 1.0, "base": GAUSSIAN}, 50)))
+    """A mixture of one law is that law: 50 steps of 0.8 are one of 0.8 sqrt(50)."""
+    product = Product(factors(({"kind": "mixed", "parts": [[0.5, GAUSSIAN], [0.5, GAUSSIAN]]}, 50)))
     for x in (10.0, 20.0):
         enclosure = Contour(product, x, middle=False, count=2).bound(x)
         assert enclosure.contains(truth.Gaussians(((0.8, 50),)).delta(x))
