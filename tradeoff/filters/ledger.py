@@ -30,7 +30,7 @@ from tradeoff.mechanisms.plan import Plan, plain
 from tradeoff.sweeps import Table
 
 # Marks of the SQLite file; the user_version is that of its table and entries.
-_MARKS = {"application_id": 0x74724F66, "user_version": 3}
+_MARKS = {"application_id": 0x74724F66, "user_version": 4}
 
 
 @dataclass(frozen=True)

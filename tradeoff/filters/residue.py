@@ -65,6 +65,7 @@ from tradeoff.intervals.functions import (
     log1p,
     maximum,
     minimum,
+    rational,
     sqrt,
     sum_rows,
     total,
@@ -148,7 +149,7 @@ class ResidueFilter(Filter):
     @property
     def residual(self) -> float:
         """Return r, rounded down; it includes the slack of the sum."""
-        return float((self.mu * sqrt(1 + SLACK - total(self.totals[0]))).lower)
+        return float((self.mu * sqrt(1 + SLACK - rational(self.totals[0]))).lower)
 
     def _cost(self, curve: TradeOff) -> tuple[float, float]:
         factors = curve.factors.items()

@@ -201,21 +201,11 @@ def one_of(doc: str, *words: str, default: Any = MISSING) -> Any:
     )
 
 
-def adjacency_field(default: Adjacency | None) -> Any:
-    """Return the field of the neighbours."""
-    return one_of("Neighbours that the mechanism is stated for.", *get_args(Adjacency), default=default)
-
-
-def noise_field() -> Any:
-    """Return the field of the noise on a sum of records."""
-    return real_range(
-        "Standard deviation over the largest l2-norm that one record adds to the sum.", "(0, inf]"
-    )
-
-
-def rate_field() -> Any:
-    """Return the field of a sampling rate."""
-    return real_range("Probability that a record enters the batch.", "[0, 1]")
+adjacency_field = partial(one_of, "Neighbours that the mechanism is stated for.", *get_args(Adjacency))
+noise_field = partial(
+    real_range, "Standard deviation over the largest l2-norm that one record adds to the sum.", "(0, inf]"
+)
+rate_field = partial(real_range, "Probability that a record enters the batch.", "[0, 1]")
 
 
 def mechanism_field(doc: str) -> Any:
