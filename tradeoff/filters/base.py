@@ -181,7 +181,7 @@ class Filter(StepRecord):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.limits: tuple[float, ...] = self._limits()
-        self._largest = [max(limit, float(widen(limit).lower)) for limit in self.limits]
+        self._largest = [Fraction(max(limit, widen(limit).lower)) for limit in self.limits]
         self.totals = (Fraction(0),) * len(self.limits)
 
     def _limits(self) -> tuple[float, ...]:

@@ -368,10 +368,11 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
         # laws it is that of the one on this side, which may have more.
         mass_of: list[tuple[Bounds, int]] = []
         for f, n in powers.items():
-            if len({*map(id, f.laws())}) == 1:
+            below, above = f.laws()
+            if below is above:
                 mass = (f.inverse() if reverse else f).mass_at_infinity
             else:
-                pld = f.laws()[side]
+                pld = (below, above)[side]
                 mass = bound_mass(pld.mass_at_minus_infinity if reverse else pld.mass_at_plus_infinity)
             mass_of.append((mass, n))
         masses.append(combine_masses(mass_of))

@@ -161,8 +161,8 @@ class Allocation:
     mu: float
     steps: int
 
-    narrow = 4e-8
-    """Relative width from which a call is cut in two."""
+    narrow, enough = 1e-9, 4e-8
+    """Relative widths from which a call is cut in two, and at which no further cut is tried."""
 
     def put(self, epsilon: float) -> tuple[float, float]:
         """Bound E (K - Y)_+, K = e^epsilon, |epsilon| at most 700."""
@@ -171,7 +171,7 @@ class Allocation:
         return _clipped(line.at(above, strike), max(above, 0.0), strike)
 
     def call(self, epsilon: float) -> tuple[float, float]:
-        """Bound E (Y - K)_+ by the put, or in two parts where that is wider than 4e-8, relative."""
+        """Bound E (Y - K)_+ by the put, or in two parts where that is wider than 1e-9, relative."""
         above, put = math.expm1(epsilon), self.put(epsilon)
         # K - 1 and each sum cost a few units of the larger one.
         units = 8 * UNIT * (abs(above) + put[1])
@@ -215,7 +215,7 @@ class Allocation:
             floor = math.log(max(jump[0], 1e-300))
             bulk = _clipped(self._line(inner, place, float(round(floor))).at(above, strike), 0.0, 1.0)
             low, high = max(low, bulk[0] + jump[0]), min(high, bulk[1] + jump[1])
-            if at == far or high - low <= self.narrow * high:
+            if at == far or high - low <= self.enough * high:
                 break
         return low * (1 - 4 * UNIT), high * (1 + 4 * UNIT)
 
