@@ -767,7 +767,7 @@ to.plot(G(1), labels="a", ax=AX) => labels must be 1 texts, one for each item, g
 to.plot(G(1), scale="foo", interactive=True) => scale must be one of 'linear', 'loglog', got 'foo'
 to.plot(G(1), kind="foo", interactive=True) => kind must be one of 'tradeoff', …, got 'foo'
 to.plot(G(1), color="nosuch", ax=AX) =>
-    ^matplotlib cannot draw it: 'nosuch' is not a valid color value.; give axes of matplotlib, and keywords of matplotlib.lines.Line2D$
+    ^matplotlib cannot draw it: 'nosuch' is not a valid color value.; give axes of
 to.plot(G(1), linewidth="x", ax=AX) => ^matplotlib cannot draw it: could not convert …; give axes
 to.plot(G(1), ax="x") => ^matplotlib cannot draw it: 'str' object has no …; give axes
 to.plot(G(1), interactive=True, ax=AX) => ax must be None if interactive
@@ -790,11 +790,11 @@ to.compare(G(1), {"wrong": 3}) => KindError: not a trade-off function
 TABLE.to_latex(pivot="upper") => pivot must be one of 'x', 'y', got 'upper'
 
 filters.GDPFilter(1).spend(to.TotalVariation(0.1)) => KindError: no finite mu …; spend it in a ResidueFilter
-filters.GDPFilter(1).spend(M.DiscreteGaussian(sigma=3)) => KindError: no finite mu …; spend it in a ResidueFilter
-filters.PureDPFilter(1).spend(G(0.1)) => KindError: no finite epsilon for delta = 0 …; spend it in a filter with
-filters.ApproximateDPFilter(1, 1e-5).spend(G(0.1)) => KindError: choose a delta for it, within step_delta, and spend
+filters.GDPFilter(1).spend(M.DiscreteGaussian(sigma=3)) => KindError: no finite mu …; spend it in a
+filters.PureDPFilter(1).spend(G(0.1)) => KindError: no finite epsilon for delta = 0 …; spend it in
+filters.ApproximateDPFilter(1, 1e-5).spend(G(0.1)) => KindError: choose a delta for it, within step_delta
 filters.RenyiFilter(2, 1).spend(to.TotalVariation(0.1)) => KindError: spend a curve that bounds it
-filters.ResidueFilter(1).spend(M.DiscreteGaussian(sigma=3)) => KindError: give the filter a delta and a step_delta
+filters.ResidueFilter(1).spend(M.DiscreteGaussian(sigma=3)) => KindError: give the filter a delta and a
 filters.IndividualGDPFilter(1, 3).spend(to.TotalVariation(0.1)) => KindError: each record
 filters.MixtureOdometer(1e-5, r=1).spend(to.TotalVariation(0.1)) => KindError: no finite rho
 filters.MixtureOdometer(1e-5, r=1).spend(to.approximate_dp(0.1, 1e-9)) => KindError: no finite rho
@@ -825,7 +825,7 @@ filters.discrete_laplace(math.inf) => scale must be in (0, inf), got inf
 filters.discrete_laplace("x") => scale must be one real number, got 'x'
 filters.discrete_laplace(None) => scale must be one real number, got None
 
-to.Plan({STEP: 1}) @ to.Plan({M.Laplace(scale=3): 1}, adjacency="replace-one") => PlanError: must have one adjacency
+to.Plan({STEP: 1}) @ to.Plan({M.Laplace(scale=3): 1}, "replace-one") => PlanError: must have one adjacency
 to.Plan({STEP: 1}) @ to.Laplace(1) => KindError: must be a Plan
 to.Plan({M.Custom(G(1), adjacency="replace-one"): 1}) => PlanError: stated for replace-one neighbours
 RandomizedResponse() => either epsilon or flip
