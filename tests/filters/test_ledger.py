@@ -140,7 +140,10 @@ def test_create_refuses_a_spent_filter_and_an_existing_file(path, monkeypatch):
             Ledger.create(path, GDPFilter(1))
     assert not path.exists()
     path.write_text("mine")
-    for target, message in ((path, "exists already"), (path / "file", "no such file or folder")):
+    for target, message in (
+        (path, "exists already"),
+        (path.parent / "folder" / "file", "no such file or folder"),
+    ):
         with pytest.raises(LedgerError, match=message):
             Ledger.create(target, GDPFilter(1))
     assert path.read_text() == "mine"
