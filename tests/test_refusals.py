@@ -858,6 +858,16 @@ to.calibrate(lambda s: s, {"mu": 1}) => KindError: is not a trade-off function
 to.calibrate(lambda s: L.clt(to.Laplace(1 / s) ** 9), {"epsilon": 1, "delta": 0.1}) => KindError: estimate
 to.sweeps.stream(3, {"x": [1]}) => must be callable
 B.classical_gaussian(1.0, 1e-5) => exact_gaussian
+
+STEPS.epsilon(1e-5, memory=10) => memory must be …MiB
+
+Skellam(1e12).curve().delta(0) => SizeError: above the cap
+BinomialNoise(2**40).curve().delta(0) => SizeError: above the cap
+M.strategy_sensitivity([1], separation=0) => separation
+M.strategy_sensitivity([1], participations=0) => participations
+M.strategy_sensitivity([1], steps=5000) => steps
+M.strategy_sensitivity([[1, 0], [0, 1]], steps=3) => steps must be the number of rows, 2
+M.blt_strategy([2], [1], 3) => decay
 """
 
 
