@@ -836,6 +836,38 @@ RandomizedResponse(flip=1e-310) => epsilon must be
 BallsInBins(1, bins=0, epochs=2) => bins
 BallsInBins(1, bins=2, epochs=0) => epochs
 BallsInBins(0, bins=2, epochs=2) => noise_multiplier
+
+to.Profile.from_epsilon_delta(None, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: math.nan, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: -0.1, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: 1.1, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: None, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: 10**400, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: 0.1, ["x"]) =>
+
+to.allocate([(lambda s: to.PureDP(1 / s), 10**12), lambda s: to.PureDP(1 / s)], {"epsilon": 1, "delta": 0}) =>
+    must be an integer from 1 to 1000000000000, got 1000000000001
+to.allocate([(lambda s: to.PureDP(1 / s), 2**62)] * 2, TARGET) => got 9223372036854775808
+to.allocate([(NOISE, 10**20)], TARGET) => must be an integer from 1 to 1000000000000, got 100000000000
+to.allocate([lambda s: s / 0], TARGET) => build(1.0) raised ZeroDivisionError: … by zero
+to.allocate([NOISE], TARGET, lambda scales: scales[0] / 0) => cost(…) raised ZeroDivisionError: … by zero
+to.allocate([lambda s: G(SYMBOL / s)], {"mu": 1}) => SymbolError: free symbols
+to.allocate([NOISE, (NOISE, 4)], TARGET, lambda s: s[1]) => parts[0] must be more private, and cost more
+(G(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0) => too large for the smoothing
+to.calibrate(lambda s: s, {"mu": 1}) => KindError: is not a trade-off function
+to.calibrate(lambda s: L.clt(to.Laplace(1 / s) ** 9), {"epsilon": 1, "delta": 0.1}) => KindError: estimate
+to.sweeps.stream(3, {"x": [1]}) => must be callable
+B.classical_gaussian(1.0, 1e-5) => exact_gaussian
+
+STEPS.epsilon(1e-5, memory=10) => memory must be …MiB
+
+Skellam(1e12).curve().delta(0) => SizeError: above the cap
+BinomialNoise(2**40).curve().delta(0) => SizeError: above the cap
+M.strategy_sensitivity([1], separation=0) => separation
+M.strategy_sensitivity([1], participations=0) => participations
+M.strategy_sensitivity([1], steps=5000) => steps
+M.strategy_sensitivity([[1, 0], [0, 1]], steps=3) => steps must be the number of rows, 2
+M.blt_strategy([2], [1], 3) => decay
 """
 
 

@@ -1,5 +1,3 @@
-"""Flower: the protocol of its accountants, with its own classes where it is installed, else with copies."""
-
 import json
 from dataclasses import dataclass
 from inspect import getattr_static, signature
@@ -84,14 +82,9 @@ def test_accountant_has_the_protocol(flower):
 @pytest.mark.parametrize(
     ("model", "mechanism"),
     [
-        (POISSON, to.mechanisms.SubsampledGaussian(noise_multiplier=1.5, sample_rate=0.01)),
+        (POISSON, to.mechanisms.SubsampledGaussian(1.5, 0.01)),
         (PLAIN, to.mechanisms.Gaussian(noise_multiplier=1.5)),
-        (
-            REPLACED,
-            to.mechanisms.SubsampledGaussian(
-                noise_multiplier=1.5, sample_rate=0.01, scheme="without-replacement"
-            ),
-        ),
+        (REPLACED, to.mechanisms.SubsampledGaussian(1.5, 0.01, scheme="without-replacement")),
     ],
 )
 def test_accountant_composes_as_a_plan_does(flower, model, mechanism):
@@ -99,8 +92,7 @@ def test_accountant_composes_as_a_plan_does(flower, model, mechanism):
     result.compose(flower.GaussianPrivacyEvent(1.5, 10, 1000), 20)
     result.compose(flower.GaussianPrivacyEvent(1.5, 10, 1000))
     plan = to.Plan({mechanism: 21}, "replace-one" if model is REPLACED else "add-remove")
-    assert result.num_releases == 21
-    assert result.plan == plan
+    assert (result.num_releases, result.plan) == (21, plan)
     assert result.get_epsilon(1e-5) == plan.guarantee().epsilon(1e-5)
     assert result.get_delta(0.5) == plan.guarantee().delta(0.5)
 
@@ -154,16 +146,20 @@ def test_load_state_dict_refuses_another_state(flower, change, message):
 
 
 def test_bad_arguments_raise(flower):
-    with pytest.raises(DomainError, match="event must be a GaussianPrivacyEvent"):
-        accountant(flower).compose(3)
-    with pytest.raises(DomainError, match="population_size must be 1000"):
-        accountant(flower).compose(flower.GaussianPrivacyEvent(1.0, 10, 999))
-    with pytest.raises(DomainError, match="count must be"):
-        accountant(flower).compose(flower.GaussianPrivacyEvent(1.0, 10, 1000), 0)
-    with pytest.raises(DomainError, match="it has no target_delta"):
-        Accountant(3)
-    with pytest.raises(DomainError, match="poisson with replace-one"):
-        Accountant(Config(1e-5, 10, "replace-one", "poisson"))
+    event = flower.GaussianPrivacyEvent
+    for arguments, message in (
+        ((3,), "event must be a GaussianPrivacyEvent"),
+        ((event(1.0, 10, 999),), "population_size must be 1000"),
+        ((event(1.0, 10, 1000), 0), "count must be"),
+    ):
+        with pytest.raises(DomainError, match=message):
+            accountant(flower).compose(*arguments)
+    for config, message in (
+        (3, "it has no target_delta"),
+        (Config(1e-5, 10, "replace-one", "poisson"), "poisson with replace-one"),
+    ):
+        with pytest.raises(DomainError, match=message):
+            Accountant(config)
 
 
 def test_privacy_spent_is_that_of_flower(flower):
