@@ -1,7 +1,7 @@
 """Oracles: profiles of the outputs on one pair of data sets, or the largest of several."""
 
 import functools
-from collections import Counter
+from dataclasses import FrozenInstanceError
 from itertools import combinations, pairwise, product
 
 import pytest
@@ -320,8 +320,38 @@ def test_a_dominating_mechanism_is_safe_and_not_exact(mechanism, oracle):
         assert not oracle(loss) > curve.bounds.delta(loss).upper
 
 
-def test_every_kind_has_an_oracle():
-    assert Counter(type(each) for each, _ in EXACT + DOMINATING).keys() == set(m.KINDS.values())
+EVERY = [each for each, _ in EXACT + DOMINATING] + [
+    m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])),
+    m.LastIterate(noise_multiplier=2, steps=5, contraction=0.9, diameter=3),
+    m.ThresholdedKeys(scale=2, threshold=28, noise="gaussian", keys=3),
+    m.ReportNoisyMax(epsilon=1, noise="laplace"),
+    m.CanonicalNoise(to.PureDP(1).lower),
+    m.Subsampled(m.RandomizedResponse(epsilon=1, categories=4), sample_rate=0.1),
+    m.RandomAllocation(noise_multiplier=2, steps=3, participations=2),
+]
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=lambda each: each.kind)
+def test_mechanism_of_each_kind_is_a_frozen_value_with_a_curve(mechanism):
+    assert m.KINDS[mechanism.kind] is type(mechanism)
+    again = type(mechanism)(**mechanism.parameters())
+    assert again == mechanism
+    assert hash(again) == hash(mechanism)
+    whole = mechanism == m.RandomAllocation(1, 4, 4)  # in every step
+    assert mechanism.curve().symmetric == (mechanism.order == "symmetric" or whole)
+    with pytest.raises(FrozenInstanceError):
+        mechanism.kind = "other"
+    content = to.spec.PlanFile("", to.Plan({mechanism: 2}, mechanism.adjacency or "add-remove"))
+    assert to.spec.loads(to.spec.dumps(content)) == content
+
+
+def test_adjacency_and_order_of_sampled_mechanisms_are_those_of_their_proofs():
+    assert {type(each) for each, _ in EXACT + DOMINATING} == set(m.KINDS.values())
+    added = {each.kind for each in EVERY if each.adjacency == "add-remove"}
+    assert added >= {"subsampled-gaussian", "subsampled-laplace", "random-allocation"}
+    symmetric = {each.kind for each in EVERY if each.order == "symmetric" and each.adjacency == "add-remove"}
+    assert symmetric == {"thresholded-keys"}
+    assert not any(each.order == "tied" and each.adjacency is None for each in EVERY)
 
 
 COIN = m.SubsampledGaussian(1, 0.25)
