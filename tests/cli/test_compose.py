@@ -306,11 +306,11 @@ def test_calibrate_two_places_have_one_value(run, write):
 
 
 def test_calibrate_reads_stdin(run, monkeypatch):
-    flags = ("--vary", "mechanism[2].noise_multiplier", "--mu", "1")
+    flags = ("--vary", "mechanism[2].noise_multiplier", "--epsilon", "1", "--delta", "1e-6")
     monkeypatch.setattr(sys, "stdin", io.StringIO(TWO))
     code, out, err = run("calibrate", "-", *flags)
     assert (code, err) == (0, "")
-    assert to.spec.loads(out).plan.guarantee().gdp(failure=0).mu <= 1
+    assert to.spec.loads(out).plan.guarantee().epsilon(1e-6) <= 1
     assert "--write needs a plan file" in refused(run("calibrate", "-", *flags, "--write"))
 
 

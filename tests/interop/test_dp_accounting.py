@@ -190,16 +190,25 @@ def test_from_event_of_repeated_pure_runs():
     assert noisy.epsilon(1e-6) == pytest.approx(0.5350637, abs=1e-7)
 
 
-def test_from_event_of_events_of_some_releases():
-    assert read(event("EpsilonDeltaDpEvent", 1.0, 1e-6)).mechanisms == {ApproximateDP(1.0, 1e-6): 1}
-    assert read(event("EpsilonDeltaDpEvent", math.inf, 0.0)).mechanisms == {ApproximateDP(0, 1): 1}
-    assert read(event("DiscreteGaussianDpEvent", 3.0, 2.5, 1)).mechanisms == {DiscreteGaussian(3.0, 2): 1}
-    assert read(event("DiscreteGaussianDpEvent", 3.0, 0.5, None)).mechanisms == {}
+@pytest.mark.parametrize(
+    ("name", "fields", "mechanisms"),
+    [
+        ("EpsilonDelta", (1.0, 1e-6), {ApproximateDP(1.0, 1e-6): 1}),
+        ("EpsilonDelta", (math.inf, 0.0), {ApproximateDP(0, 1): 1}),
+        ("DiscreteGaussian", (3.0, 2.5, 1), {DiscreteGaussian(3.0, 2): 1}),
+        ("DiscreteGaussian", (3.0, 0.5, None), {}),
+        ("ExponentialMechanism", (0.5,), {to.mechanisms.ExponentialMechanism(0.5): 1}),
+        ("PermuteAndFlip", (0.5,), {to.mechanisms.PermuteAndFlip(0.5): 1}),
+    ],
+)
+def test_from_event_of_events_of_some_releases(name, fields, mechanisms):
+    assert read(event(f"{name}DpEvent", *fields)).mechanisms == mechanisms
+
+
+def test_from_event_of_integer_noise_takes_the_worst_dimension():
     noise = (read(event("DiscreteGaussianDpEvent", 3.0, 2.0, d)).guarantee() for d in (1, None))
     line, any_number = (each.epsilon(1e-6) for each in noise)
     assert line <= any_number
-    for name in ("ExponentialMechanism", "PermuteAndFlip"):
-        assert read(event(f"{name}DpEvent", 0.5)).mechanisms == {getattr(to.mechanisms, name)(0.5): 1}
 
 
 LOSS = SimpleNamespace(class_name="EpsilonDeltaDpEvent", epsilon=1.0, delta=0.0)

@@ -1,6 +1,7 @@
 """Oracles: profiles of the outputs on one pair of data sets, or the largest of several."""
 
-from collections import Counter
+import functools
+from dataclasses import FrozenInstanceError
 from itertools import combinations, pairwise, product
 
 import pytest
@@ -126,6 +127,7 @@ def one_of_two(mu):
     """Return the profile of N(0, I) in the plane, and the mean of N(mu e_1, I) and N(mu e_2, I)."""
     mu = mpf(mu)
 
+    @functools.cache
     def delta(loss):
         slope = exp(mpf(loss))
 
@@ -216,6 +218,7 @@ def shifted(square):
 STEP, FIXED = {0: 0.75, 1: 0.25}, normal({-1: 1}, {-1: 0.75, 1: 0.25})
 CUT = normal({0: 0.5, -1: 0.5}, {0: 0.25, -1: 0.375, 1: 0.375})  # one of two records, each by a coin, is kept
 
+TWO = one_of_two(1)
 EXACT = [
     (m.Gaussian(noise_multiplier=2, sensitivity=3), normal({0: 1}, {1.5: 1})),
     (m.Laplace(scale=2), laplace(0.5)),
@@ -242,8 +245,7 @@ EXACT = [
     *((m.BinomialNoise(n, shift), coins(n, shift)) for n, shift in ((1, 1), (20, 1), (10, 10))),
     (m.BandedFactorization(1, 0.25, steps=8, bands=8), normal({0: 1}, STEP)),
     (m.RandomAllocation(1, 4, 4), normal({0: 1}, {2: 1})),
-    (m.RandomAllocation(1, 2), one_of_two(1)),
-    (m.BallsInBins(2, 2, 4), one_of_two(1)),
+    *((mechanism, TWO) for mechanism in (m.RandomAllocation(1, 2), m.BallsInBins(2, 2, 4))),
     (m.MixtureOfGaussians(1, [0, 1, 2], [0.5, 0.25, 0.25]), normal({0: 1}, {0: 0.5, 1: 0.25, 2: 0.25})),
 ]
 DOMINATING = [
@@ -290,9 +292,9 @@ def test_bounds_of_an_exact_mechanism_enclose_its_profile(mechanism, oracle):
     assert mechanism.exact
     assert curve.exact
     for loss in LOSSES:
-        lower, upper = curve.bounds.delta(loss)
-        assert not oracle(loss) < lower
-        assert not oracle(loss) > upper
+        (lower, upper), truth = curve.bounds.delta(loss), oracle(loss)
+        assert not truth < lower
+        assert not truth > upper
 
 
 @pytest.mark.parametrize(
@@ -318,8 +320,38 @@ def test_a_dominating_mechanism_is_safe_and_not_exact(mechanism, oracle):
         assert not oracle(loss) > curve.bounds.delta(loss).upper
 
 
-def test_every_kind_has_an_oracle():
-    assert Counter(type(each) for each, _ in EXACT + DOMINATING).keys() == set(m.KINDS.values())
+EVERY = [each for each, _ in EXACT + DOMINATING] + [
+    m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])),
+    m.LastIterate(noise_multiplier=2, steps=5, contraction=0.9, diameter=3),
+    m.ThresholdedKeys(scale=2, threshold=28, noise="gaussian", keys=3),
+    m.ReportNoisyMax(epsilon=1, noise="laplace"),
+    m.CanonicalNoise(to.PureDP(1).lower),
+    m.Subsampled(m.RandomizedResponse(epsilon=1, categories=4), sample_rate=0.1),
+    m.RandomAllocation(noise_multiplier=2, steps=3, participations=2),
+]
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=lambda each: each.kind)
+def test_mechanism_of_each_kind_is_a_frozen_value_with_a_curve(mechanism):
+    assert m.KINDS[mechanism.kind] is type(mechanism)
+    again = type(mechanism)(**mechanism.parameters())
+    assert again == mechanism
+    assert hash(again) == hash(mechanism)
+    whole = mechanism == m.RandomAllocation(1, 4, 4)  # in every step
+    assert mechanism.curve().symmetric == (mechanism.order == "symmetric" or whole)
+    with pytest.raises(FrozenInstanceError):
+        mechanism.kind = "other"
+    content = to.spec.PlanFile("", to.Plan({mechanism: 2}, mechanism.adjacency or "add-remove"))
+    assert to.spec.loads(to.spec.dumps(content)) == content
+
+
+def test_adjacency_and_order_of_sampled_mechanisms_are_those_of_their_proofs():
+    assert {type(each) for each, _ in EXACT + DOMINATING} == set(m.KINDS.values())
+    added = {each.kind for each in EVERY if each.adjacency == "add-remove"}
+    assert added >= {"subsampled-gaussian", "subsampled-laplace", "random-allocation"}
+    symmetric = {each.kind for each in EVERY if each.order == "symmetric" and each.adjacency == "add-remove"}
+    assert symmetric == {"thresholded-keys"}
+    assert not any(each.order == "tied" and each.adjacency is None for each in EVERY)
 
 
 COIN = m.SubsampledGaussian(1, 0.25)
