@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests import strategies
 from tests.truth.balls import ball, digits
+from tests.truth.claims import overlap
 from tests.truth.continuous import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.berry_esseen import NormalPair
@@ -22,11 +23,9 @@ EPSILON = np.array([-5.0, -0.5, 0.0, 0.5, 1.0, 3.0])
 
 def contains(band, curve):
     exact, result = curve.bounds(ALPHA), band.bounds(ALPHA)
-    assert np.all(result.lower <= exact.upper)
-    assert np.all(result.upper >= exact.lower)
+    assert overlap(result, exact)
     exact, result = curve.bounds.delta(EPSILON), band.delta(EPSILON)
-    assert np.all(result.lower <= exact.upper)
-    assert np.all(result.upper >= exact.lower)
+    assert overlap(result, exact)
     return True
 
 
@@ -128,8 +127,7 @@ def test_epsilon_has_two_sides_and_may_be_infinite():
     band = to.limits.berry_esseen(curve)
     delta = np.array([1e-6, 0.1, 0.3])
     result, exact = band.epsilon(delta), curve.bounds.epsilon(delta)
-    assert np.all(result.lower <= exact.upper)
-    assert np.all(result.upper >= exact.lower)
+    assert overlap(result, exact)
     assert result.upper[0] == math.inf
     assert np.all(np.isfinite(result.upper[1:]))
 
@@ -199,8 +197,7 @@ def test_delta_at_any_epsilon(curve):
     """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""
     epsilon = np.array([-math.inf, -1e5, -701.0, -700.0, 0.0, 700.0, 701.0, 1e5, math.inf])
     result, exact = to.limits.berry_esseen(curve).delta(epsilon), curve.bounds.delta(epsilon)
-    assert np.all(result.lower <= exact.upper)
-    assert np.all(exact.lower <= result.upper)
+    assert overlap(result, exact)
     assert np.all(np.diff(result.upper) <= 1e-12)
     assert result.lower[0] == 1
     assert result.width[-1] <= 1e-15 * result.upper[-1]
