@@ -420,7 +420,5 @@ def test_profile_is_above_the_maximum_of_its_pairs():
     assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
     assert f >= profile({0.5: 0.1})
     assert not profile({0.5: 0.1}) >= f
-    assert (
-        profile({0.5: 0.1}) == dp(0.5, 0.1) == profile({0.5: 0.1, 0.7: 0.2})
-    )  # the first implies the second
+    assert profile({0.5: 0.1}) == dp(0.5, 0.1) == profile({0.5: 0.1, 0.7: 0.2})  # which it implies
     assert profile({0: THIRD}) == TV(THIRD)
