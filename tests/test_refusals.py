@@ -661,6 +661,10 @@ G(1).tabulate("0.5") => alpha
 G(SYMBOL).tabulate() => SymbolError:
 to.Identity().group(-5) => k must be
 to.Identity().group("x") => k must be
+G(1).gdp(-1e-9) => failure
+G(1).gdp(1.5) => failure
+G(1).gdp(math.nan) => failure
+G(1).gdp("small") => failure
 to.PiecewiseLinear([0, 0.05, 0.1, 0.25, 0.5, 1], [1, 0.93, 0.87, 0.72, 0.43, 0]) =>
     CurveError: not convex at vertex 3: …; PiecewiseLinear.hull(alpha, beta) is
 to.mixture([(G(1.0), 1.0)]) => KindError: mapping

@@ -15,6 +15,7 @@ import pytest
 import sympy
 
 import tradeoff as to
+from tests.truth.claims import check
 from tradeoff import _attached as attached
 from tradeoff import _methods
 from tradeoff.curves.parameters import MAX_LOSS, MIN_PROBABILITY, workers
@@ -138,9 +139,7 @@ def test_bounds_hold_the_truth_at_the_ends_of_losses(family, loss):
             to.Laplace: -mpmath.expm1(-half),
             to.PureDP: mpmath.tanh(half),
         }[family]
-        result = family(loss).bounds.delta(0.0)
-        assert result.lower <= truth <= result.upper
-        assert result.width <= 1e-12 * truth
+        check(family(loss).bounds.delta(0.0), truth, 1e-12)
 
 
 @pytest.mark.parametrize("delta", [0.0, MIN_PROBABILITY, 0.5, 1.0])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import curves, exact_curves, log_uniform
+from tests.truth.claims import overlap
 from tradeoff.accounting.planner import Composition
 from tradeoff.errors import SizeError
 
@@ -313,8 +314,7 @@ def test_bayes_risk_of_inverse_exchanges_the_priors(curve, prior):
     other = 1 - prior
     if F(prior) + F(other) == 1:
         here, there = curve.bounds.bayes_risk(prior), (~curve).bounds.bayes_risk(other)
-        assert here.lower <= there.upper
-        assert there.lower <= here.upper
+        assert overlap(here, there)
 
 
 @given(curves, st.lists(priors, min_size=1, max_size=4))

@@ -95,6 +95,11 @@ class ReversedPLD(Operator):
     def by_parts(self, s: arb) -> arb:
         return 1 - s + s * self.base.stick(1 / s)
 
+    def tails(self, s: arb) -> Pair:
+        """Return Q(L > log s) and P(L > log s), of laws with densities."""
+        q, p = self.base.tails(1 / s)
+        return 1 - p, 1 - q
+
     def masses(self) -> Pair:
         return self.base.masses()[::-1]
 
