@@ -20,7 +20,7 @@ from tradeoff.families.approximate_dp import PureDP
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import total, whole
+from tradeoff.intervals.functions import rational, total
 from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute, suggest_names
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
@@ -144,7 +144,7 @@ class Plan(Displayed):
         product = self.curve().symmetrise(assume="either-order")
         if sum(n for each, n in self.mechanisms.items() if _has_bounded_range(each)) < 2:
             return product
-        rho = total(whole(n) * _rho(each) for each, n in self.mechanisms.items() if n).upper
+        rho = total(rational(n) * _rho(each) for each, n in self.mechanisms.items() if n).upper
         return maximum(product, from_zcdp(rho)) if rho <= 1e6 else product  # a larger rho has no useful bound
 
 
