@@ -291,7 +291,7 @@ M.Custom(G(1), other_order="f") => KindError: is not a trade-off function
 M.Custom(G(1), adjacency="zero-out") => adjacency must be
 M.Custom(G(sympy.Symbol("mu"))) => SymbolError: free symbols mu
 
-to.certify(G(1), "mu", 0.1) => question must be one of delta, epsilon, beta
+to.certify(G(1), "mu", 0.1) => question must be one of 'delta', 'epsilon', 'beta'
 to.certify(G(1), "beta", 2.0) => alpha must be in
 to.certify(to.approximate_dp(1, 0.1), "epsilon", 0.05) => delta must be above the mass at infinity
 to.certify(M.Gaussian(noise_multiplier=1), "delta", 1.0) => KindError: guarantee

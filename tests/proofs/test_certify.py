@@ -414,7 +414,7 @@ def test_certificate_reading_refuses_other_texts(tmp_path):
             '{"format": 5, "extra": 1}',
             "extra must not be in a certificate; allowed: at,",
         ),
-        (read_certificates, tmp_path, "must be a regular file"),
+        (read_certificates, tmp_path, "cannot be read: Is a directory"),
         (to.verify, "{}", "must be a Certificate"),
     ):
         with pytest.raises(DomainError, match=message):

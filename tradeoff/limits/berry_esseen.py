@@ -20,7 +20,7 @@ from tradeoff.curves.product import combine_masses
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals import polygon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import log, minimum, rational, sqrt, total, whole
+from tradeoff.intervals.functions import log, minimum, rational, sqrt, total
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
@@ -357,13 +357,13 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
     gap, sds, gammas, masses = NOTHING, [], [], []
     for reverse in (False, True):
         law = [(f, moments(f, reverse=reverse and not f.symmetric)[side], n) for f, n in powers.items()]
-        variance = check_variance(total(whole(n) * m.variance for _, m, n in law))
+        variance = check_variance(total(rational(n) * m.variance for _, m, n in law))
         # G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish.
         rough = [(m, n) for f, m, n in law if m.third.upper > 0 and not isinstance(f, Gaussian)]
         gammas.append(float(normal_distance(rough, variance, sharp=sharp)))
         # A constant 0 counts as normal with a deviation of 1 and a gap of 0.
         sds.append(Bounds(1.0, 1.0) if variance.upper == 0 else sqrt(variance))
-        gap = gap + total(whole(n) * m.kl for _, m, n in law)
+        gap = gap + total(rational(n) * m.kl for _, m, n in law)
         # 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``). Of a factor between two
         # laws it is that of the one on this side, which may have more.
         mass_of: list[tuple[Bounds, int]] = []
@@ -390,7 +390,7 @@ def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp
     """
     if not rough:
         return 0.0
-    third = sum((whole(n) * m.third for m, n in rough), NOTHING)
+    third = sum((rational(n) * m.third for m, n in rough), NOTHING)
     # sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
     gamma = rational(Fraction("0.56")) * third / (variance * sqrt(variance))
     if sharp and len(rough) == 1:
@@ -399,5 +399,5 @@ def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp
         # a (rho + b)/sqrt(n) with rho = E|X - E X|^3/sd^3, for n identical summands (Shevtsova 2013).
         for numbers in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646")):
             a, b = map(rational, map(Fraction, numbers))
-            gamma = minimum(gamma, a * (rho + b) / sqrt(whole(n)))
+            gamma = minimum(gamma, a * (rho + b) / sqrt(rational(n)))
     return gamma.upper

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.accounting import exact
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
+from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals_between
 from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -122,9 +122,7 @@ class Law:
         separately.
         """
         choice("under", under, get_args(Under))
-        at = reals("loss", loss)
-        if np.isnan(at).any():
-            raise DomainError(f"loss must be a number of nats, got {shown(loss)}, which holds NaN")
+        at = reals_between("loss", loss, -np.inf, np.inf)
         low, high = np.zeros(at.shape), np.ones(at.shape)
         low[at == np.inf] = 1.0
         finite = np.isfinite(at)

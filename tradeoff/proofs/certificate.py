@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from tradeoff.errors import DomainError, file_name, shown
+from tradeoff.atomic_write import read_text
+from tradeoff.errors import DomainError, shown
 
 Description = dict[str, Any]
 Question = Literal["delta", "epsilon", "beta"]
@@ -90,18 +91,8 @@ def describe(law: Description) -> str:
 
 
 def read_certificates(path: str | Path) -> list[Certificate]:
-    """Read a regular file of at most 64 MiB with a certificate, or a list of them; else ``DomainError``."""
-    file = file_name(path)
-    try:
-        if file.stat() and not file.is_file():  # a pipe would block
-            raise DomainError(f"{path} must be a regular file")
-        if (size := file.stat().st_size) > 2**26:  # a certificate has some 500
-            raise DomainError(f"{path} must have at most {2**26} bytes, got {size}")
-        return parse_certificates(file.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise DomainError(f"{path} cannot be read: it is not UTF-8 text") from error
-    except OSError as error:
-        raise DomainError(f"{path} cannot be read: {error.strerror or error}") from error
+    """Read a file of at most 64 Mi characters with a certificate, or a list of them; else ``DomainError``."""
+    return parse_certificates(read_text(path, 2**26))  # a certificate has some 500
 
 
 def parse_certificates(text: str) -> list[Certificate]:
