@@ -71,10 +71,8 @@ class Table(Exported, Displayed):
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    n_arguments: int = 0
-    """Number of leading columns that are parameters."""
-    estimated: bool = False
-    """Whether answers without a safe side are estimates, printed with six digits."""
+    n_arguments: int = 0  # number of leading columns that are parameters
+    estimated: bool = False  # whether answers without a safe side are estimates, printed with six digits
 
     def __post_init__(self) -> None:
         if not all(isinstance(row, tuple) and len(row) == len(self.columns) for row in self.rows):

@@ -66,8 +66,7 @@ def refuse_attribute(owner: object, name: str) -> NoReturn:
 class Declared:
     """Object of declared fields: each is documented, checked and converted where it is declared."""
 
-    unshown: ClassVar[Mapping[str, Any]] = {}
-    """Defaults that ``parameters()`` leaves out."""
+    unshown: ClassVar[Mapping[str, Any]] = {}  # defaults that ``parameters()`` leaves out
 
     def __post_init__(self) -> None:
         """Check the fields that have a range, and convert each to the number it means."""

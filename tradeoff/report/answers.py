@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,7 +124,7 @@ def answer_query(
         "delta": (epsilon, curve.bounds.delta),
         "beta": (alpha, curve.bounds),
     }
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = {"assumptions": curve.assumptions, "one_order": not curve.symmetric}
     for name, (values, query) in queries.items():
         if len(values) == 0:
             continue
@@ -137,13 +137,7 @@ def answer_query(
         result[name] = tuple(map(Answer, map(float, values), lower, upper))
     is_infinite = any(math.isinf(each.lower) for each in result.get("epsilon", ()))
     reasons = (explain_infinity(curve),) if is_infinite else ()
-    return replace(
-        Answers(**result),
-        assumptions=curve.assumptions,
-        one_order=not curve.symmetric,
-        exact=curve.exact,
-        reasons=reasons,
-    )
+    return Answers(**result, exact=curve.exact, reasons=reasons)
 
 
 def certify_plan(

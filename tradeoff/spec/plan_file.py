@@ -21,17 +21,12 @@ from tradeoff.errors import DomainError, PlanError, TradeOffError, domain, file_
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec.codec import CURVES, Form, check_known, parse_float, pop_form
 
+# Questions and their ranges.
 QUESTIONS = {"delta": (0.0, 1.0), "epsilon": (-float("inf"), float("inf")), "alpha": (0.0, 1.0)}
-"""Numbers at which a plan is evaluated, and their range."""
-
-MAX_CHARACTERS = 2**20
-"""Longest plan file that is read: some 20,000 mechanisms, in two seconds."""
-
+MAX_CHARACTERS = 2**20  # of a plan file: some 20,000 mechanisms, in two seconds
 _HEAD = re.compile(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\]", flags=re.MULTILINE)
 _PLACE = re.compile(r"(?:mechanism\[([1-9][0-9]{0,5})\]\.?)?([A-Za-z0-9_-]*)")
-
 MECHANISMS = {kind: Form(each) for kind, each in sorted(KINDS.items())}
-"""Forms of mechanisms by kind."""
 
 
 @dataclass(frozen=True, repr=False)
