@@ -79,7 +79,6 @@ class RandomizedResponse(Mechanism):
 
     @property
     def _loss(self) -> float:
-        """Return epsilon, rounded up."""
         if self.epsilon is not None:
             return self.epsilon
         flip = balls.to_ball(self.flip)

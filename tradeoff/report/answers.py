@@ -57,7 +57,6 @@ class Answers(Displayed):
     reasons: tuple[str, ...] = ()  # why an epsilon is infinite
 
     def __iter__(self) -> Iterator[Line]:
-        """Yield (quantity, parameter, answer)."""
         for name, parameter in PARAMETERS.items():
             for answer in getattr(self, name):
                 yield name, parameter, answer
@@ -115,10 +114,7 @@ def answer_query(
     tol: float | None = None,
     step: Callable[[str], Any] = lambda _: None,
 ) -> Answers:
-    """Bound epsilon at each delta, delta at each epsilon and beta at each alpha.
-
-    Epsilon is clamped at 0 from below; ``step`` is called with a description before each kind of question.
-    """
+    """Bound epsilon (clamped at 0) at each delta, delta at each epsilon and beta at each alpha."""
     queries: dict[str, tuple[Sequence[float], Callable[..., Bounds]]] = {
         "epsilon": (delta, curve.bounds.epsilon),
         "delta": (epsilon, curve.bounds.delta),

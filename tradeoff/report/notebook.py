@@ -184,10 +184,7 @@ _ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # of a picture: closer 
 
 
 def picture(curve: Any) -> str | None:
-    """Return a picture of the curve with its name as HTML; None where it has symbols, or takes long.
-
-    Its 61 points lie on the largest of certified lines 1 - delta(eps) - e^eps alpha below the curve.
-    """
+    """Return certified lines below the curve, with its name, as HTML; None for symbols, or if it is slow."""
     end = time.thread_time() + 0.5  # processor time, which does not depend on other programs
 
     def stop_late(*_: int) -> None:

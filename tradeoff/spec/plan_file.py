@@ -173,7 +173,6 @@ def read_mechanism(place: str, table: Mapping[str, Any], folder: Path = Path()) 
 
 
 def _curve(place: str, text: Any, folder: Path) -> TradeOff:
-    """Read a curve from JSON text, or from a file."""
     if not isinstance(text, str):
         raise domain(place, text, "a curve as JSON, or the name of a file")
     try:
@@ -249,7 +248,6 @@ def _entries(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML writes it."""
     match value:
         case TradeOff():
             return _toml(CURVES.dumps(value))
@@ -289,10 +287,7 @@ def find_line(content: str, place: str) -> int | None:
 
 
 def replace_number(content: str, place: str, value: float) -> str:
-    """Return the text of a plan with another number in one place, ``mechanism[k].key``, k from 1.
-
-    A missing key is added. Raises ``DomainError`` unless it is a number on a line of its own.
-    """
+    """Return a plan's text with a number, on a line of its own, replaced or added at ``mechanism[k].key``."""
     index, key, _ = find_number(content, place)
     wanted = tomllib.loads(content)
     wanted["mechanism"][index - 1][key] = value
