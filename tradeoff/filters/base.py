@@ -81,17 +81,10 @@ class ThreadSafe:
 class StepRecord(ThreadSafe, Declared, ABC):
     """Base of filters and odometers: records the adjacency, assumptions and total costs of adaptive steps."""
 
-    cost_name: ClassVar[str]
-    """Cost of a step, in the error of a step without a finite one."""
-
-    remedy: ClassVar[str]
-    """Advice in that error."""
-
-    takes: ClassVar[tuple[type, ...]] = ()
-    """Types of steps that are their own cost."""
-
-    counts_sampling: ClassVar[bool] = True
-    """Whether a sampled step costs less than the same one without sampling."""
+    cost_name: ClassVar[str]  # in the error of a step without a finite cost
+    remedy: ClassVar[str]  # in that error
+    takes: ClassVar[tuple[type, ...]] = ()  # types of steps that are their own cost
+    counts_sampling: ClassVar[bool] = True  # whether a step costs less if it is sampled
 
     def __post_init__(self) -> None:
         ThreadSafe.__init__(self)
@@ -171,8 +164,7 @@ class Filter(StepRecord):
     kind: ClassVar[str]
     """Name of the filter in a stored state."""
 
-    amounts: ClassVar[type] = float
-    """Type of ``spent``, ``remaining`` and ``budget``: a float, or a named tuple."""
+    amounts: ClassVar[type] = float  # of ``spent``, ``remaining`` and ``budget``: or a named tuple
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:

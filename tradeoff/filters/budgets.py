@@ -160,8 +160,7 @@ class ZCDPFilter(ConcentratedFilter):
 
     kind = "zcdp"
 
-    per_rho: ClassVar[float] = 1.0
-    """Units of the first sum in one rho."""
+    per_rho: ClassVar[float] = 1.0  # units of the first sum in one rho
 
     epsilon: float = real_range("Loss of the whole interaction in nats.", "[0, 1e4]")
     delta: float = real_range("Failure probability of the whole interaction.", "(0, 1)")

@@ -198,7 +198,6 @@ class FDPFilter:
     """
 
     def __new__(cls, target: Any) -> Self:
-        """Refuse any target."""
         mu = f"({written(target.mu)})" if isinstance(target, Gaussian) else ""
         raise KindError(
             "a filter for an arbitrary f-DP target is not private: the curves composed along each path may "

@@ -284,7 +284,6 @@ def _new_file(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _translate_errors(path: Path) -> Iterator[None]:
-    """Raise a LedgerError that names the file for errors of SQLite and of the system."""
     try:
         yield
     except LedgerError as error:
@@ -327,7 +326,6 @@ def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
 
 
 def _name(step: dict[str, Any]) -> str:
-    """Return the text of a described step."""
     if "mechanism" in step:
         return " + ".join(f"{each['count']} x {_name(each)}" for each in step["mechanism"])
     if "kind" not in step:

@@ -66,11 +66,9 @@ def refuse_attribute(owner: object, name: str) -> NoReturn:
 class Declared:
     """Object of declared fields: each is documented, checked and converted where it is declared."""
 
-    unshown: ClassVar[Mapping[str, Any]] = {}
-    """Defaults that ``parameters()`` leaves out."""
+    unshown: ClassVar[Mapping[str, Any]] = {}  # defaults that ``parameters()`` leaves out
 
     def __post_init__(self) -> None:
-        """Check the fields that have a range, and convert each to the number it means."""
         for each in fields(self):  # type: ignore[arg-type]  # a dataclass
             value = getattr(self, each.name)
             if "check" in each.metadata and not (value is None and each.default is None):
@@ -214,10 +212,7 @@ def mechanism_field(doc: str) -> Any:
 
 
 def declare(cls: type[T], *, frozen: bool) -> type[T]:
-    """Make a class a dataclass, and complete its docstring to the sections of numpydoc.
-
-    The docstring has a summary, notes, and examples; the fields become the section of parameters.
-    """
+    """Make a class a dataclass; its summary, fields, notes and examples become the sections of numpydoc."""
     summary, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
     cls = dataclass(frozen=frozen, eq=frozen, repr=False)(cls)
     if rest and not rest.startswith("Parameters"):

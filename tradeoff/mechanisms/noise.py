@@ -218,8 +218,7 @@ class BoundedGaussian(Mechanism):
         return GaussianCurve(loss(1.0, self.noise_multiplier))
 
 
-MOST_SQUARE = 32
-"""Largest squared sensitivity of a vector whose shifts are compared: those of a larger one are too many."""
+MOST_SQUARE = 32  # largest squared sensitivity of a vector whose shifts are compared
 
 
 shift_field = partial(

@@ -61,7 +61,6 @@ class Sampled(Mechanism):
         return hits(draws, self.sample_rate if self.batch_size is None else ratio(self.sample_rate, draws))
 
     def __post_init__(self) -> None:
-        """Check the fields, and set the default adjacency of the scheme."""
         super().__post_init__()
         if self.adjacency is None:
             object.__setattr__(self, "adjacency", natural(self.scheme))

@@ -122,7 +122,6 @@ class Row:
 
 
 def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return JSON data, the parameter under its own name."""
     return {
         (PARAMETERS[quantity] if name == "argument" else name): (
             value if not isinstance(value, float) else None if np.isnan(value) else finite(value)

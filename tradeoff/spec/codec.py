@@ -34,9 +34,7 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 from tradeoff.operators.unary import Group, Inverse
 
-SCHEMA = 1
-"""Version of a saved file; it grows when an older reader would misread one."""
-
+SCHEMA = 1  # version of a saved file; it grows when an older reader would misread one
 _NUMBER = re.compile(r"'*(-?inf|-?\d+/[1-9]\d*)")  # texts read as numbers, and those with a quote before
 _MAX_PLACE = 100  # characters of a place in an error
 _MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))  # entries of curves that are not one pair's
@@ -291,4 +289,3 @@ CURVES = Codec(
         "group": Form(Group, lambda curve, k: operand(curve).group(k), curve=_FIRST),
     }
 )
-"""Curves by the kind that a file names."""

@@ -349,7 +349,6 @@ def _kind(event: Any) -> str:
 
 
 def _list(name: str, values: Any) -> list[Any]:
-    """Return the entries of a field that is a list."""
     if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
         raise PlanError(f"{name} must be a list, got {shown(values)}")
     return list(values)
