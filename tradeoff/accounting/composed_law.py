@@ -240,7 +240,7 @@ class ComposedLaw(PrivacyLossDistribution):
             best.append(min((period(reach), side * reach) for reach in np.arange(2.0, 18.0, 2.0).tolist()))
         left, right = (rung.c + reach / rung.sd for _, reach in best)
         step, goal = 2 * math.pi / max(each for each, _ in best), 1e-17 * rung.sd / 30
-        return Placement(rung.c, left, right, step, goal, 8e6, 0.0, rung.sd)
+        return Placement(rung.c, left, right, step, goal, 4e6, 0.0, rung.sd)
 
     @cached_property
     def usable(self) -> bool:
@@ -267,7 +267,7 @@ class ComposedLaw(PrivacyLossDistribution):
     def _sketch(self) -> PlanningPoints:
         """Saddle-point densities e^(K - cx)/sqrt(2 pi K'') dx.
 
-        Lattices end at masses of e^-48, and larger losses count as infinite: rare rounds that lose much would
+        Lattices end at masses of e^-60, and larger losses count as infinite: rare rounds that lose much would
         lead them a thousand deviations on.
         """
         loss, log_p = [], []
@@ -276,7 +276,7 @@ class ComposedLaw(PrivacyLossDistribution):
             for _ in range(320):  # eight points in a deviation, forty deviations out
                 loss.append(rung.mean)
                 log_p.append(rung.log_m - rung.c * rung.mean)
-                if log_p[-1] + max(side * rung.mean, 0.0) < -48.0:
+                if log_p[-1] + max(side * rung.mean, 0.0) < -60.0:
                     break
                 after = self._rung(rung.c + side / (8 * rung.sd))
                 if not (side * (after.mean - rung.mean) > 0 and after.sd > self.narrowest * self.middle.sd):

@@ -223,8 +223,8 @@ class Tensor(TradeOff):
     def loss_distribution(self) -> PrivacyLossDistribution:
         if len(self.factors) == 1:
             ((factor, n),) = self.factors.items()
-            law, _, left = law_pair(factor, n)
-            if left == 1:
+            law = factor.power_pld(n) if n > 1 else law_pair(factor, n)[0]
+            if law is not None:
                 return law
         if self._scaled is not None and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
             leak = self._scaled[0]
