@@ -756,7 +756,7 @@ G(1)(np.ma.masked_array([0.5], [True])) => masked
 B.basic_composition(0.1, n=2**63) => n must be an integer from 0 to 9007199254740992
 to.subsample(G(1), 0.1, scheme=[]) => scheme must be one of 'poisson'
 to.PiecewiseLinear(0.5, 0.5) => must be a list of vertices
-G(1).law.cdf([0.0, np.nan]) => NaN
+G(1).law.cdf([0.0, np.nan]) => loss[1] must be in [-inf, inf], got nan
 B.renyi_route(to.Laplace(1.0), 1e-5, orders=2.0) => list of orders
 B.zcdp_route(SYMBOL, 1e-5) => number
 B.classical_gaussian(SYMBOL, 1e-5) => number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -167,8 +166,6 @@ class Law:
         others = [(law.sketch(), n) for f, (law, n) in parts if not isinstance(f, Gaussian)]
         _, mean, variance = Cumulant(others)(0.0) if others else (0.0, 0.0, 0.0)
         mean, variance = mean - known / 2, variance + known
-        if not (math.isfinite(mean) and math.isfinite(variance)):
-            raise DomainError(f"the losses of {self.curve!r} have no mean and variance within floats")
         return (-mean if under == "Q" else mean), variance
 
     def mean(self, under: Under = "P") -> float:
