@@ -849,7 +849,7 @@ to.Profile.from_epsilon_delta(lambda _: None, [0.0]) =>
 to.Profile.from_epsilon_delta(lambda _: 10**400, [0.0]) =>
 to.Profile.from_epsilon_delta(lambda _: 0.1, ["x"]) =>
 
-to.allocate([(lambda s: to.PureDP(1 / s), 10**12), lambda s: to.PureDP(1 / s)], {"epsilon": 1, "delta": 0}) =>
+to.allocate([(NOISE, 10**12), NOISE], {"epsilon": 1, "delta": 0}) =>
     must be an integer from 1 to 1000000000000, got 1000000000001
 to.allocate([(lambda s: to.PureDP(1 / s), 2**62)] * 2, TARGET) => got 9223372036854775808
 to.allocate([(NOISE, 10**20)], TARGET) => must be an integer from 1 to 1000000000000, got 100000000000

@@ -184,10 +184,7 @@ def _nodes(
     accuracy: float,
     digits: float,
 ) -> tuple[Complex, list[Complex], Complex] | None:
-    """Return the nodes at which the product is not negligible, all K_i there, and K.
-
-    None where they are too many, and at ``accuracy`` 0 where the product never decays.
-    """
+    """Return the nodes where the product matters, K_i and K there; None if too many, or it never decays."""
     c, step, size = place.c, place.step, 64  # the first block, whose size doubles
     # The product is followed to e^-25: with the factor added, 1e-10 of the integral is left out.
     decayed = 25.0

@@ -80,11 +80,9 @@ class Entry:
         return f"step {self.step}, {self.time}: {self.name}, head {self.hash[:12]}"
 
     def text(self) -> str:
-        """Return everything but the hash as JSON."""
         return json.dumps(astuple(self)[:-1], separators=(",", ":"), allow_nan=False)
 
     def digest(self, previous: Self | None) -> str:
-        """Return the hash of this entry after a previous one."""
         return hashlib.sha256(((previous.hash if previous else "0" * 64) + self.text()).encode()).hexdigest()
 
 
@@ -246,10 +244,7 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction, committed if the block ends without an error.
-
-        Every use opens it anew, so that threads and forks share nothing.
-        """
+        """Open the file, anew each time as threads and forks share nothing, and commit if the block ends."""
         with _translate_errors(self._path):
             status = self._path.stat()
             if not stat.S_ISREG(status.st_mode):

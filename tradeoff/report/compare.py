@@ -86,7 +86,6 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The name under which a table shows the method."""
         return self.method if self.claim is None else self.claim.name
 
     @property

@@ -72,10 +72,7 @@ class Claim:
 
 
 def claim_of(name: str, thing: Any) -> Claim:
-    """Return the claim of a curve, plan, mechanism, estimate, band, scores, or pair of curves.
-
-    Of plans and mechanisms it is the guarantee for both orders of the pair of data sets.
-    """
+    """Return the claim of a curve, estimate, band, scores, pair of curves, or of a plan's guarantee."""
     match thing:
         case Claim():
             return replace(thing, name=name)
@@ -252,10 +249,7 @@ def _claim_of_releases(
     *,
     pure: bool = False,
 ) -> Claim:
-    """Return the claim of a rule for releases; those of unbounded loss split a share of delta equally.
-
-    ``pure``: the rule holds for delta = 0, too, where all losses are bounded.
-    """
+    """Return the claim of a rule, ``pure`` if delta may be 0; unbounded losses split a share of delta."""
     parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
 

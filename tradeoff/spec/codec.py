@@ -41,10 +41,7 @@ _MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))  # entries of c
 
 
 class Form:
-    """Form of the objects of one class: the entries that are written, and the function that reads them.
-
-    ``make`` takes the attributes of the same names, or values computed by ``fields``.
-    """
+    """Entries of the objects of a class, by ``fields`` or attributes, and the function that takes them."""
 
     def __init__(
         self, kind: type, make: Callable[..., Any] | None = None, **fields: Callable[[Any], Any]

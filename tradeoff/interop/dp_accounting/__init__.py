@@ -50,12 +50,10 @@ class Reader(NamedTuple):
 
     @property
     def per_record(self) -> int:
-        """Sensitivity of a sum over the norm of one record."""
         return 2 if self.relation == "REPLACE_ONE" else 1
 
     @property
     def adjacency(self) -> Adjacency:
-        """Neighbours of the plan."""
         return "replace-one" if self.relation == "REPLACE_ONE" else "add-remove"
 
     def plan(self, event: Any) -> Plan:
