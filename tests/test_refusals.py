@@ -872,6 +872,8 @@ M.strategy_sensitivity([1], participations=0) => participations
 M.strategy_sensitivity([1], steps=5000) => steps
 M.strategy_sensitivity([[1, 0], [0, 1]], steps=3) => steps must be the number of rows, 2
 M.blt_strategy([2], [1], 3) => decay
+
+TABLE["z"] => column must be one of 'x', 'y', 'value', got 'z'
 """
 
 

@@ -297,7 +297,7 @@ def test_plot_errors_of_the_library_are_not_translated(monkeypatch):
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_figure_title_is_complete_and_outside_the_axes(title, width):
     with mpl.rc_context({"figure.figsize": [width, width + 0.1]}):
-        plain, made = figure(to.Gaussian(1)), figure(to.Gaussian(1), title=title)
+        plain, made = figure(to.TotalVariation(0.3)), figure(to.TotalVariation(0.3), title=title)
     for each in (plain, made):
         each.draw_without_rendering()
     shown = made._suptitle.get_text().replace("\n", "").replace(" ", "")
