@@ -62,7 +62,7 @@ class TextTable(NamedTuple):
         return [form.format(*line).rstrip() for line in lines]
 
     def html(self) -> str:
-        """Return HTML; a cell names its column in ``data-name``, and a row with "!" has the class ``under``."""
+        """Return HTML: cells name their column in ``data-name``, rows with "!" have the class ``under``."""
         align = [{"<": "left", ">": "right"}[side] for side in self._sides]
         names = self.columns or [""] * len(align)
 
