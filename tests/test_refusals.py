@@ -475,6 +475,8 @@ CanonicalNoise(to.PureDP(1)).sample(-3, np.random.default_rng(1)) =>
     ^size must be the shape of an array, got -3; negative dimensions are not allowed
 BestOfRuns(Gaussian(noise_multiplier=10), mean=1e12, shape=-0.99).curve() =>
     ^mean = 1000000000000.0 with shape = -0.99 is out of range; give a smaller mean, or a larger sha
+TruncatedLaplace(0.9e-9, bound=1.0).curve() => scale must be in [
+TruncatedLaplace(1.1e9, bound=1.0).curve() => scale must be in [
 to.Plan({Laplace(scale=2): 10**5000}) => ^the count of Laplace(scale=2.0
 SubsampledGaussian(1, 0.1, 'without-replacement', 'add-remove') =>
     ^adjacency must be 'replace-one' for scheme = 'without-replacement'
