@@ -247,6 +247,8 @@ def closed(law, c, y, mean):
         def moment(s):
             if isinstance(plain, BoundedRangeLaw):
                 return mp.sinh((s - mp.mpf(0.5)) * e) / (s - mp.mpf(0.5))  # but for a constant
+            if 2 * s == 1:
+                return mp.exp(-e / 2) * (1 + e / 2)
             return (s * mp.exp((s - 1) * e) + (s - 1) * mp.exp(-s * e)) / (2 * s - 1)
 
         return mp.log(moment(z) / moment(mp.mpf(c)) * mp.exp(turn))
