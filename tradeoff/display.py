@@ -53,7 +53,7 @@ class TextTable(NamedTuple):
         return [form.format(*line).rstrip() for line in lines]
 
     def html(self) -> str:
-        """Return HTML; a cell has its column as ``data-name``, and a row with "!" the class ``under``."""
+        """Return HTML: cells name their column in ``data-name``, rows with "!" have the class ``under``."""
         align = [{"<": "left", ">": "right"}[side] for side in self._sides]
         names = self.columns or [""] * len(align)
 

@@ -32,7 +32,7 @@ from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import cap, least
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.functions import rational, sqrt, total, whole
+from tradeoff.intervals.functions import rational, sqrt, total
 from tradeoff.mechanisms.base import Declared, Mechanism
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.subsample import Subsampled
@@ -173,7 +173,7 @@ class Filter(StepRecord):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.limits: tuple[float, ...] = self._limits()
-        self._largest = [max(limit, float(widen(limit).lower)) for limit in self.limits]
+        self._largest = [Fraction(max(limit, widen(limit).lower)) for limit in self.limits]
         self.totals = (Fraction(0),) * len(self.limits)
 
     def _limits(self) -> tuple[float, ...]:
@@ -345,7 +345,7 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
         # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
         return square(curve.shift, curve.sigma, 0.5), 0.0
     if isinstance(curve, Tensor):
-        parts = [(whole(n), zcdp(factor)) for factor, n in curve.factors.items()]
+        parts = [(rational(n), zcdp(factor)) for factor, n in curve.factors.items()]
         rho, delta = (float(total(n * cost[k] for n, cost in parts).upper) for k in (0, 1))
         return rho, delta
     epsilon, delta = pure_loss(curve)

@@ -22,7 +22,7 @@ from tradeoff.filters.base import (
     zcdp,
 )
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import log, sqrt, whole
+from tradeoff.intervals.functions import log, rational, sqrt
 from tradeoff.mechanisms.base import Declared, Mechanism, integer_range, parameter, real_range, stateful
 from tradeoff.mechanisms.base import mechanism as immutable
 from tradeoff.mechanisms.plan import Plan
@@ -427,7 +427,7 @@ class SampledFilter(Filter):
                     "hypothesis: spend mechanisms.SubsampledGaussian within them, or use another filter"
                 )
             rounds += n
-        return (float(whole(rounds).upper),)
+        return (float(rational(rounds).upper),)
 
     def _curve(self) -> TradeOff:
         return Plan({self.unit: self.rounds}).guarantee()

@@ -17,7 +17,7 @@ from tradeoff.errors import DomainError, domain
 from tradeoff.families.discrete import AllocatedCurve, CorrelatedCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds
-from tradeoff.intervals.functions import exp, expm1, log, sqrt, sum_rows, whole
+from tradeoff.intervals.functions import exp, expm1, log, rational, sqrt, sum_rows
 from tradeoff.intervals.functions import total as total_of
 from tradeoff.mechanisms.base import (
     Adjacency,
@@ -428,7 +428,7 @@ class LastIterate(Mechanism):
     )
 
     def curve(self) -> TradeOff:
-        every, most = self._shift(whole(self.steps), 0.0), float(min(self.steps, MOST))
+        every, most = self._shift(rational(self.steps), 0.0), float(min(self.steps, MOST))
         # Each number of last steps gives a bound.
         best = min(max(self.diameter, 1.0), most)  # of convex losses: (diameter + m)^2/m is least there
         places = np.append(np.geomspace(1.0, most, 400), [np.floor(best), np.ceil(best)])

@@ -20,7 +20,7 @@ from tradeoff.families.approximate_dp import PureDP
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import total, whole
+from tradeoff.intervals.functions import rational, total
 from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute, suggest_names
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
@@ -157,7 +157,7 @@ class Plan(Displayed):
             # mu-GDP is mu^2/2-zCDP, and epsilon-DP epsilon^2/2-zCDP.
             size = math.inf if unbounded else max(0.0, *(f.sup_loss for f in orders))
             size = float(orders[0].mu) if isinstance(orders[0], Gaussian) else size
-            rhos += [whole(n) * ranges.get(each, Bounds.of(size) ** 2 / 2)] if n else []
+            rhos += [rational(n) * ranges.get(each, Bounds.of(size) ** 2 / 2)] if n else []
         rho = total(rhos).upper
         return maximum(product, from_zcdp(rho)) if rho <= 1e6 else product  # a larger rho has no useful bound
 
