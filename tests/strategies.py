@@ -5,13 +5,17 @@ Descriptions for the oracle.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.fuzz.draw import Drawer
+from tests.fuzz.run import PATIENCE, Slow, limited
+from tests.truth.atoms import TooMany
 from tests.truth.built import built
 from tests.truth.spec import Spec
 from tradeoff.errors import TradeOffError
@@ -99,3 +103,12 @@ edge_alphas = drawers.map(lambda draw: draw.alpha([]))
 edge_epsilons = drawers.map(lambda draw: draw.epsilon([]))
 edge_deltas = drawers.map(lambda draw: draw.delta(0.0))
 edge_rates = drawers.map(Drawer.rate)
+
+
+def in_time(question: Callable[[], Any]) -> Any:
+    """Return the answer; None as well where curve or oracle refuse, or take too long."""
+    try:
+        with limited(PATIENCE):
+            return question()
+    except (TradeOffError, TooMany, Slow, ArithmeticError, IndexError):
+        return None

@@ -291,7 +291,7 @@ M.Custom(G(1), other_order="f") => KindError: is not a trade-off function
 M.Custom(G(1), adjacency="zero-out") => adjacency must be
 M.Custom(G(sympy.Symbol("mu"))) => SymbolError: free symbols mu
 
-to.certify(G(1), "mu", 0.1) => question must be one of delta, epsilon, beta
+to.certify(G(1), "mu", 0.1) => question must be one of 'delta', 'epsilon', 'beta'
 to.certify(G(1), "beta", 2.0) => alpha must be in
 to.certify(to.approximate_dp(1, 0.1), "epsilon", 0.05) => delta must be above the mass at infinity
 to.certify(M.Gaussian(noise_multiplier=1), "delta", 1.0) => KindError: guarantee
@@ -475,6 +475,8 @@ CanonicalNoise(to.PureDP(1)).sample(-3, np.random.default_rng(1)) =>
     ^size must be the shape of an array, got -3; negative dimensions are not allowed
 BestOfRuns(Gaussian(noise_multiplier=10), mean=1e12, shape=-0.99).curve() =>
     ^mean = 1000000000000.0 with shape = -0.99 is out of range; give a smaller mean, or a larger sha
+TruncatedLaplace(0.9e-9, bound=1.0).curve() => scale must be in [
+TruncatedLaplace(1.1e9, bound=1.0).curve() => scale must be in [
 to.Plan({Laplace(scale=2): 10**5000}) => ^the count of Laplace(scale=2.0
 SubsampledGaussian(1, 0.1, 'without-replacement', 'add-remove') =>
     ^adjacency must be 'replace-one' for scheme = 'without-replacement'
@@ -661,6 +663,10 @@ G(1).tabulate("0.5") => alpha
 G(SYMBOL).tabulate() => SymbolError:
 to.Identity().group(-5) => k must be
 to.Identity().group("x") => k must be
+G(1).gdp(-1e-9) => failure
+G(1).gdp(1.5) => failure
+G(1).gdp(math.nan) => failure
+G(1).gdp("small") => failure
 to.PiecewiseLinear([0, 0.05, 0.1, 0.25, 0.5, 1], [1, 0.93, 0.87, 0.72, 0.43, 0]) =>
     CurveError: not convex at vertex 3: …; PiecewiseLinear.hull(alpha, beta) is
 to.mixture([(G(1.0), 1.0)]) => KindError: mapping
@@ -752,7 +758,7 @@ G(1)(np.ma.masked_array([0.5], [True])) => masked
 B.basic_composition(0.1, n=2**63) => n must be an integer from 0 to 9007199254740992
 to.subsample(G(1), 0.1, scheme=[]) => scheme must be one of 'poisson'
 to.PiecewiseLinear(0.5, 0.5) => must be a list of vertices
-G(1).law.cdf([0.0, np.nan]) => NaN
+G(1).law.cdf([0.0, np.nan]) => loss[1] must be in [-inf, inf], got nan
 B.renyi_route(to.Laplace(1.0), 1e-5, orders=2.0) => list of orders
 B.zcdp_route(SYMBOL, 1e-5) => number
 B.classical_gaussian(SYMBOL, 1e-5) => number
@@ -845,7 +851,7 @@ to.Profile.from_epsilon_delta(lambda _: None, [0.0]) =>
 to.Profile.from_epsilon_delta(lambda _: 10**400, [0.0]) =>
 to.Profile.from_epsilon_delta(lambda _: 0.1, ["x"]) =>
 
-to.allocate([(lambda s: to.PureDP(1 / s), 10**12), lambda s: to.PureDP(1 / s)], {"epsilon": 1, "delta": 0}) =>
+to.allocate([(NOISE, 10**12), NOISE], {"epsilon": 1, "delta": 0}) =>
     must be an integer from 1 to 1000000000000, got 1000000000001
 to.allocate([(lambda s: to.PureDP(1 / s), 2**62)] * 2, TARGET) => got 9223372036854775808
 to.allocate([(NOISE, 10**20)], TARGET) => must be an integer from 1 to 1000000000000, got 100000000000

@@ -47,7 +47,6 @@ class TextTable(NamedTuple):
     sides: str = ""
 
     def text(self) -> str:
-        """Return aligned lines."""
         return "\n".join([*([self.head] if self.head else []), *self._lines(), *self.notes])
 
     @property
@@ -63,10 +62,7 @@ class TextTable(NamedTuple):
         return [form.format(*line).rstrip() for line in lines]
 
     def html(self) -> str:
-        """Return an HTML table.
-
-        ``data-name`` of a cell is the name of its column; a row with "!" has the class ``under``.
-        """
+        """Return HTML: cells name their column in ``data-name``, rows with "!" have the class ``under``."""
         align = [{"<": "left", ">": "right"}[side] for side in self._sides]
         names = self.columns or [""] * len(align)
 

@@ -1,3 +1,5 @@
+import math
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -57,6 +59,28 @@ def test_composed_cells_that_are_wide_or_far_hold_truth(mu, cells):
     end, middle = law.span[1], 2 * mu * mu
     for edges in ([-middle, end, np.inf], [middle, end, 2 * end], [-np.inf, -end, middle, middle]):
         agree(law, truth, np.array(edges))
+
+
+@pytest.mark.parametrize(("x", "most"), [(-1.36, 1e-3), (-1.3, 1e-4), (-1.0, 1e-5)])
+def test_first_cell_next_to_the_least_loss_holds_truth(x, most):
+    # Two losses log((1 + e^(sZ - s^2/2))/2), s^2 = 2: below x - L_1 the second has Z < t, a closed form.
+    law = (to.subsample(to.Gaussian(math.sqrt(2)), 0.5) ** 2).lattice_pld()
+    _, (deficit,), (slack,) = law.cells(np.array([-np.inf, x]))
+    with mp.workdps(30):
+        s, a = mp.sqrt(2), mp.mpf(x)
+
+        def first(y):
+            ratio = (1 + mp.exp(s * y - s * s / 2)) / 2
+            if (rest := 2 * mp.exp(a) / ratio - 1) <= 0:
+                return mp.mpf(0)
+            t = (mp.log(rest) + s * s / 2) / s
+            p, q = mp.ncdf(t), (mp.ncdf(t) + mp.ncdf(t - s)) / 2
+            return mp.npdf(y) * (p - mp.exp(-a) * ratio * q)
+
+        top = (mp.log(4 * mp.exp(a) - 1) + s * s / 2) / s  # L_2 > log(1/2)
+        truth = float(mp.quad(first, mp.linspace(top - 30, top, 61)))
+    assert slack < most
+    assert abs(deficit - truth) <= slack * deficit + 1e-10 * truth
 
 
 @pytest.mark.slow

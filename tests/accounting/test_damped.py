@@ -86,6 +86,7 @@ def test_damped_law_mass_bounds_mass_removed(mu, rate, count, level):
         (10.3, 4.19e-5, 541_000, 5.76e-5, 5e-12),  # tilts beyond the planning points of a normal law
         (3.61, 0.000287, 69_200, 2.91e-12, 1e-11),
         (1.5, 0.001, 100, 1e-8, 5e-9),  # the line is rounding
+        (0.627, 1.09e-4, 46, 7.36e-4, 1e-10),  # a loss of the bulk, where lines of damped laws are too long
         # Few or rare steps, by the largest of their losses: next to 0, among the losses of the bulk.
         (0.442, 0.000585, 2, 8e-4, 1e-8),
         *((0.421, 0.000235, 6, 1.65e-4, 1e-8), (0.45, 0.00405, 3, 2.35e-8, 1e-8)),

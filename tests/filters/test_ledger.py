@@ -278,7 +278,7 @@ def test_ledger_other_files_raise_one_line(tmp_path, spent):
             Ledger(file)
         assert str(file) in str(caught.value)
         assert "\n" not in str(caught.value)
-    edit(spent, "PRAGMA user_version = 4")
+    edit(spent, "PRAGMA user_version = 3")
     with pytest.raises(LedgerError, match="another version"):
         Ledger(spent)
 

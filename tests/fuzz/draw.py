@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -40,23 +41,8 @@ from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 
 LOSSES = (
-    1e-300,
-    1e-170,
-    1e-100,
-    1e-16,
-    1e-8,
-    5.0,
-    20.0,
-    37.0,
-    37.7,
-    50.0,
-    300.0,
-    700.0,
-    745.0,
-    2000.0,
-    1e8,
-    1e100,
-    1e300,
+    *(1e-300, 1e-170, 1e-100, 1e-16, 1e-8, 5.0, 20.0, 37.0, 37.7, 50.0, 300.0, 700.0, 745.0, 2000.0),
+    *(1e8, 1e100, 1e300),
 )
 RATES = (1e-300, 1e-100, 1e-16, 1e-9, 0.5, 1 - 1e-9, 1 - 2.0**-53, 1.0)
 MASSES = (0.0, 1e-300, 1e-17, 1e-9, 0.3, 0.9, 1 - 1e-9, 1 - 2.0**-53, 1.0)
@@ -164,52 +150,43 @@ class Drawer:
         beta = [b * (1 - a) if self.chance(0.8) else b for a, b in zip(alpha, beta, strict=True)]
         return Hull(self.numbers(alpha), self.numbers(beta))
 
-    def family(self) -> Spec:  # noqa: PLR0911 - one return a kind
+    def family(self) -> Spec:
+        """Draw a description without operators."""
         if self.chance(0.12):
             return self.assumed()
-        kind = self.random.randrange(13)
-        if kind == 0:
-            return Gaussian(self.loss())
-        if kind == 1:
-            return Laplace(self.loss())
-        if kind == 2:
-            return PureDP(self.loss())
-        if kind == 3:
-            return TotalVariation(self.mass())
-        if kind == 4:
-            return DiscreteLaplace(1 / self.loss(), self.random.randint(1, 5))
-        if kind == 5:
-            return DiscreteGaussian(
+        kinds: list[Callable[[], Spec]] = [
+            *(lambda kind=kind: kind(self.loss()) for kind in (Gaussian, Laplace, PureDP)),
+            lambda: TotalVariation(self.mass()),
+            lambda: DiscreteLaplace(1 / self.loss(), self.random.randint(1, 5)),
+            lambda: DiscreteGaussian(
                 self._of((1e-300, 1e-160, 0.05, 0.3, 37.0), self.log_uniform(0.3, 12.0)),
                 self.random.randint(1, 3),
-            )
-        if kind == 6:
-            return Product(((PureDP(self.loss()), 1), (TotalVariation(self.mass()), 1)))
-        if kind == 7:
-            return self.polygon()
-        return self.random.choice([self.pair, self.normal_mixtures, self.shift, self.hull])()
+            ),
+            lambda: Product(((PureDP(self.loss()), 1), (TotalVariation(self.mass()), 1))),
+            self.polygon,
+        ]
+        many = (self.pair, self.normal_mixtures, self.shift, self.hull)
+        return self.random.choices([*kinds, *many], weights=[4] * 8 + [5] * 4)[0]()
 
     def assumed(self) -> Spec:
         """Draw a pair on the line, or a curve that is described to the library as by a user."""
         size, scale = self.log_uniform(1e-3, 20.0), self.other_scale()
-        kind = self.random.choice(
-            ["normals", "powers", "exponentials", "histograms", "formula", "known", "known"]
-        )
-        if kind == "normals":
-            return Normals(self.random.choice([0.0, 1.0, self.log_uniform(1e-2, 10.0)]), scale)
-        if kind == "powers":
-            power = Fraction(self.random.choice([0.5, 1.5, 2.0, 5.0, scale]))
-            return Powers(power, "beta", self.random.choice([0.0, 0.0, 1.0, 1e3, 1e6]))
-        if kind == "exponentials":
-            return Powers(1 / Fraction(scale), "expon")
-        if kind == "histograms":
-            return self.histograms()
-        if kind == "formula":
-            known = (Gaussian(size), Laplace(size), PureDP(size), TotalVariation(self.mass()))
-            return Restated(self.random.choice(known), "formula")
-        known = (Gaussian(size), Laplace(size), Logistic(size, 1.0))
+        power = Fraction(self.random.choice([0.5, 1.5, 2.0, 5.0, scale]))
+        known = (Gaussian(size), Laplace(size))
         way = self.random.choice(["scipy", "densities", "densities and breaks"])
-        return Restated(self.random.choice(known), way)
+        return self.random.choices(
+            [
+                lambda: Normals(self.random.choice([0.0, 1.0, self.log_uniform(1e-2, 10.0)]), scale),
+                lambda: Powers(power, "beta", self.random.choice([0.0, 0.0, 1.0, 1e3, 1e6])),
+                lambda: Powers(1 / Fraction(scale), "expon"),
+                self.histograms,
+                lambda: Restated(
+                    self.random.choice((*known, PureDP(size), TotalVariation(self.mass()))), "formula"
+                ),
+                lambda: Restated(self.random.choice((*known, Logistic(size, 1.0))), way),
+            ],
+            weights=[1, 1, 1, 1, 1, 2],
+        )[0]()
 
     def other_scale(self) -> float:
         """Draw a positive number that is not 1."""
@@ -240,40 +217,44 @@ class Drawer:
         below."""
         return self.spec(self.random.choices([0, 1, 2, 3], weights=[30, 52, 15, 3])[0])
 
-    def spec(self, depth: int) -> Spec:  # noqa: PLR0911 - one return a kind
+    def spec(self, depth: int) -> Spec:
         """Draw a family under at most ``depth`` operators."""
         if depth == 0 or self.chance(0.15):
             return self.family()
-        kind = self.random.choices(range(8), weights=[30, 20, 25, 8, 3, 3, 3, 12])[0]
-        if kind == 0:
-            spec: Spec = Subsampled(self.spec(depth - 1), self.rate())
-            for _ in range(self.random.choice([0] * 40 + [1, 3, 6])):  # in one order, and in turn
-                spec = Subsampled(ReversedPLD(spec) if self.chance(0.2) else spec, self.rate())
-            return spec
-        if kind == 1:
-            return ReversedPLD(self.spec(depth - 1))
-        if kind == 2:
-            return Product(
-                tuple(
-                    (self.spec(depth - 1), self.count()) for _ in range(self.random.choice([1, 1, 2, 2, 3]))
-                )
-            )
-        if kind == 7:
-            return FixedSize(self.symmetric(), self.rate())
-        first, second = self.spec(depth - 1), self.family()
-        if kind == 3:
-            w = self.random.choice([0.25, 0.5, 2.0**-20, 2.0**-300])
-            return Mixture(((w, first), (1 - w, second))) if first != second else first
-        if kind == 4:
-            return Minimum((first, second))
-        if kind == 5:
-            return Maximum((first, second))
-        base = (
-            second
-            if isinstance(second, Gaussian | Laplace | PureDP | TotalVariation)
-            else PureDP(self.loss())
-        )
-        return Group(base, self.random.randint(2, 4))
+        kinds = {
+            lambda: self.sampled(depth): 30,
+            lambda: ReversedPLD(self.spec(depth - 1)): 20,
+            lambda: self.product(depth): 25,
+            lambda: FixedSize(self.symmetric(), self.rate()): 12,
+            lambda: self.of_two(self.spec(depth - 1), self.family()): 17,
+        }
+        return self.random.choices(list(kinds), weights=list(kinds.values()))[0]()
+
+    def sampled(self, depth: int) -> Spec:
+        """Draw a sample, seldom of samples: in one order, and in turn."""
+        spec: Spec = Subsampled(self.spec(depth - 1), self.rate())
+        for _ in range(self.random.choice([0] * 40 + [1, 3, 6])):
+            spec = Subsampled(ReversedPLD(spec) if self.chance(0.2) else spec, self.rate())
+        return spec
+
+    def product(self, depth: int) -> Spec:
+        """Draw a product of at most three factors."""
+        size = self.random.choice([1, 1, 2, 2, 3])
+        return Product(tuple((self.spec(depth - 1), self.count()) for _ in range(size)))
+
+    def of_two(self, first: Spec, second: Spec) -> Spec:
+        """Draw a mixture, a minimum, a maximum, or a group of the second."""
+        w = self.random.choice([0.25, 0.5, 2.0**-20, 2.0**-300])
+        closed = isinstance(second, Gaussian | Laplace | PureDP | TotalVariation)
+        return self.random.choices(
+            [
+                lambda: Mixture(((w, first), (1 - w, second))) if first != second else first,
+                lambda: Minimum((first, second)),
+                lambda: Maximum((first, second)),
+                lambda: Group(second if closed else PureDP(self.loss()), self.random.randint(2, 4)),
+            ],
+            weights=[8, 3, 3, 3],
+        )[0]()
 
     def near(self, x: float) -> float:
         """Return a float within some units of ``x``."""

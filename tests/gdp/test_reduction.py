@@ -10,24 +10,21 @@ from flint import arb
 from hypothesis import given, settings
 
 import tradeoff as to
+from tests.golden.oracle import exact
 from tests.strategies import curves, log_uniform, vertices
 from tests.truth.atoms import PureDP
+from tests.truth.claims import check, overlap
 from tests.truth.continuous import Gaussian
 from tests.truth.operators import Product
-from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.gdp.cells import least_mu
 
 mp.mp.dps = 40
 
 
 def quantile(p):
-    """Phi^-1 in forty digits."""
-    p = mp.mpf(p)
-    return (
-        mp.sqrt(2) * mp.erfinv(2 * p - 1)
-        if mp.mpf("1e-20") < p < 1
-        else mp.findroot(lambda x: mp.log(mp.ncdf(x) / p), -8)
-    )
+    """Phi^-1 in forty digits, of no deep tail."""
+    assert p > mp.mpf("1e-20")
+    return mp.sqrt(2) * mp.erfinv(2 * mp.mpf(p) - 1)
 
 
 def need(alpha, beta, d):
@@ -44,7 +41,7 @@ def largest(need_at, low, high, sections=60):
 
 
 def holds(result, truth, width):
-    assert result.bounds.lower <= truth <= result.bounds.upper
+    check(result.bounds, truth)
     assert result.mu - float(truth) <= width
 
 
@@ -92,11 +89,9 @@ def test_gdp_both_orders_tails_do_not_add():
 
 
 def test_mu_minus_gaussian_factors_without_failure():
-    assert to.Gaussian(2.0).gdp(failure=0).mu_minus == pytest.approx(2, rel=1e-14)
-    assert (to.Gaussian(3.0) @ to.Gaussian(4.0) @ to.PureDP(0.1)).gdp(failure=0).mu_minus == pytest.approx(
-        5, rel=1e-14
-    )
-    assert (to.PureDP(0.1) ** 10).gdp(failure=0).mu_minus == 0
+    product = to.Gaussian(3.0) @ to.Gaussian(4.0) @ to.PureDP(0.1)
+    for f, mu in ((to.Gaussian(2.0), 2), (product, 5), (to.PureDP(0.1) ** 10, 0)):
+        assert f.gdp(failure=0).mu_minus == pytest.approx(mu, rel=1e-14)
 
 
 @pytest.mark.parametrize("f", [to.Laplace(1.0), to.subsample(to.Gaussian(1.0), 0.05)], ids=repr)
@@ -111,12 +106,9 @@ def test_mu_minus_is_near_infimum(f):
 
 
 def test_gdp_charges_mass_at_infinity_to_failure():
-    inner = to.PureDP(1.0).gdp(failure=0.9e-5 / (1 - 1e-6))
-    whole = to.approximate_dp(1.0, 1e-6).gdp(failure=1e-5)
-    assert whole.mu == pytest.approx(inner.mu, rel=1e-9)
-    assert to.approximate_dp(1.0, 1e-6).gdp(failure=1e-6).mu == pytest.approx(
-        to.PureDP(1.0).gdp(failure=0).mu, rel=1e-9
-    )
+    pure, leaking = to.PureDP(1.0), to.approximate_dp(1.0, 1e-6)
+    for whole, inner in ((1e-5, 0.9e-5 / (1 - 1e-6)), (1e-6, 0)):
+        assert leaking.gdp(failure=whole).mu == pytest.approx(pure.gdp(failure=inner).mu, rel=1e-9)
 
 
 @pytest.mark.slow
@@ -129,11 +121,7 @@ def test_gdp_polygon_encloses_vertices(points):
         assert result.mu == np.inf
         assert "for every finite mu" in result.reason
         return
-    inner = [
-        (mp.mpf(a.numerator) / a.denominator, mp.mpf(b.numerator) / b.denominator)
-        for a, b in zip(*points, strict=True)
-        if 0 < b < 1 and a
-    ]
+    inner = [(exact(a), exact(b)) for a, b in zip(*points, strict=True) if 0 < b < 1 and a]
     truth = max([need(a, b, 0) for a, b in inner], default=mp.mpf(0))
     assert result.bounds.lower - 1e-13 <= truth <= result.mu
     assert result.mu <= float(truth) + 1e-7
@@ -215,25 +203,9 @@ def test_gdp_no_privacy_and_perfect_privacy():
     none = to.TotalVariation(1).gdp()
     assert (none.mu, none.curve) == (np.inf, to.TotalVariation(1))
     assert to.TotalVariation(1).gdp(failure=1).mu == 0
-
-
-def test_gdp_infinite_mu_has_reason():
     result = to.approximate_dp(1.0, 1e-5).gdp()
     assert result.mu == result.bounds.lower == np.inf
     assert "f(0) = 1 - 1e-05" in result.reason
-
-
-@pytest.mark.parametrize("failure", [-1e-9, 1.5, float("nan"), "small"])
-def test_gdp_failure_outside_range_raises(failure):
-    with pytest.raises(DomainError, match="failure"):
-        to.Gaussian(1).gdp(failure)
-
-
-def test_gdp_symbol_without_closed_form_raises():
-    import sympy
-
-    with pytest.raises(NoClosedForm, match="mu"):
-        (to.Gaussian(sympy.Symbol("mu")) @ to.Laplace(1.0)).gdp()
 
 
 STEPS, LAPLACES = to.subsample(to.Gaussian(1), 0.01) ** 100, to.Laplace(0.1) ** 20
@@ -256,8 +228,8 @@ def test_gdp_minimum_needs_most_of_operands(failure, first, others):
     least = [f.gdp(failure).bounds for f in (first, *others)]
     result = to.minimum(to.minimum(*others), first).gdp(failure)
     truth = to.Bounds(max(mu.lower for mu in least), max(mu.upper for mu in least))
-    assert result.bounds.lower <= truth.upper
-    assert truth.lower <= result.bounds.upper <= truth.upper * (1 + 1e-8)
+    assert overlap(result.bounds, truth)
+    assert result.bounds.upper <= truth.upper * (1 + 1e-8)
 
 
 @pytest.mark.slow
@@ -327,10 +299,8 @@ def test_gdp_sampled_both_orders_is_not_too_large(make, enough):
 @settings(max_examples=6, deadline=None)
 @given(log_uniform(0.05, 4.0), log_uniform(0.05, 4.0))
 def test_gdp_gaussian_and_pure_dp_without_failure(nu, b):
-    result, spec = (
-        (to.Gaussian(nu) @ to.PureDP(b)).gdp(failure=0),
-        Product(((Gaussian(nu), 1), (PureDP(b), 1))),
-    )
+    result = (to.Gaussian(nu) @ to.PureDP(b)).gdp(failure=0)
+    spec = Product(((Gaussian(nu), 1), (PureDP(b), 1)))
     assert nu < result.bounds.lower <= result.mu <= np.hypot(nu, to.PureDP(b).gdp(failure=0).mu) * (1 + 1e-9)
     for epsilon in [0.0, *np.geomspace(1e-3, 300.0, 60).tolist()]:
         assert not spec.delta(epsilon) > Gaussian(result.mu).delta(epsilon)

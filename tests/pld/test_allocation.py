@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
+from tests.truth.claims import overlap
 from tradeoff.families.discrete import AllocatedCurve
 from tradeoff.pld.allocated_laws import allocated_laws
 from tradeoff.pld.allocation import bound_epsilon, hockey_stick
@@ -77,14 +78,11 @@ def test_hockey_sticks_agree_with_balls(mu, steps, epsilon, lines):
     (put, strike), (other, _) = (put_in_balls(mu, steps, epsilon, *line) for line in lines)
     call, again = put + 1 - strike, other + 1 - strike
     assert abs(float((call - again) / call)) < 1e-12
-    low, high = hockey_stick(mu, steps, epsilon, reverse=False)
-    assert low <= call * (1 + arb(10) ** -11)
-    assert call <= high * (1 + arb(10) ** -11)
-    assert high - low <= 1e-9 * high
-    low, high = hockey_stick(mu, steps, -epsilon, reverse=True)
-    assert low <= put / strike * (1 + arb(10) ** -11)
-    assert put / strike <= high * (1 + arb(10) ** -11)
-    assert high - low <= 1e-9 * high
+    for truth, loss, reverse in ((call, epsilon, False), (put / strike, -epsilon, True)):
+        low, high = hockey_stick(mu, steps, loss, reverse=reverse)
+        assert low <= truth * (1 + arb(10) ** -11)
+        assert truth <= high * (1 + arb(10) ** -11)
+        assert high - low <= 1e-9 * high
 
 
 @pytest.mark.parametrize(
@@ -102,8 +100,7 @@ def test_hockey_stick_agrees_with_published_digits(steps, epsilon, truth, digits
 def test_orders_agree_at_zero_and_profiles_are_convex(steps, mu):
     curve = AllocatedCurve(mu, steps)
     total = curve.bounds.delta(0.0)
-    assert total.lower <= (~curve).bounds.delta(0.0).upper
-    assert (~curve).bounds.delta(0.0).lower <= total.upper
+    assert overlap(total, (~curve).bounds.delta(0.0))
     assert total.width <= 2e-8 * total.upper
     spread = math.sqrt(math.log1p(math.expm1(mu * mu) / steps))
     strikes = np.exp(spread * np.array([0.0, 0.5, 1.0]))

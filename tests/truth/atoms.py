@@ -181,11 +181,8 @@ class Atomic(Spec):
     def least(self, level: arb) -> arb:
         return self.law.least(level)
 
-    def at_plus(self) -> arb:
-        return self.law.at_plus
-
-    def at_minus(self) -> arb:
-        return self.law.at_minus
+    def masses(self) -> Pair:
+        return self.law.at_plus, self.law.at_minus
 
     def losses(self) -> Pair:
         return self.law.losses()

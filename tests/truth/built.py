@@ -41,22 +41,13 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
     match spec:
         case Gaussians():
             return written(Product(tuple((Gaussian(mu), n) for mu, n in spec.mu)))
-        case Gaussian(mu):
-            return f"to.Gaussian({number(mu)})"
-        case Laplace(epsilon):
-            return f"to.Laplace({number(epsilon)})"
-        case PureDP(epsilon):
-            return f"to.PureDP({number(epsilon)})"
-        case TotalVariation(mass):
-            return f"to.TotalVariation({number(mass)})"
-        case DiscreteLaplace(scale, shift):
-            return f"DiscreteLaplaceCurve({number(scale)}, {shift})"
-        case DiscreteGaussian(sigma, shift):
-            return f"DiscreteGaussianCurve({number(sigma)}, {shift})"
-        case Logistic(shift, scale):
-            return f"to.LocationShift(st.logistic(scale={number(scale)}), {number(shift)})"
-        case Gumbel(shift, scale):
-            return f"to.LocationShift(st.gumbel_r(scale={number(scale)}), {number(shift)})"
+        case Gaussian() | Laplace() | PureDP() | TotalVariation() | DiscreteLaplace() | DiscreteGaussian():
+            name = type(spec).__name__
+            name = f"{name}Curve" if name.startswith("Discrete") else f"to.{name}"
+            return f"{name}({', '.join(map(number, vars(spec).values()))})"
+        case Logistic(shift, scale) | Gumbel(shift, scale):
+            name = "logistic" if isinstance(spec, Logistic) else "gumbel_r"
+            return f"to.LocationShift(st.{name}(scale={number(scale)}), {number(shift)})"
         case NormalMixtures(null, alternative, sigma):
             return f"to.GaussianMixtures({by_mean(null)}, {by_mean(alternative)}, {number(sigma)})"
         case Restated(base, way):
@@ -77,10 +68,9 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
         case Polygon(alpha, beta):  # Hull among them
             made = "to.PiecewiseLinear.hull" if isinstance(spec, Hull) else "to.PiecewiseLinear"
             return f"{made}({listed(alpha)}, {listed(beta)})"
-        case Subsampled(base, rate):
-            return f"to.subsample({written(base)}, {number(rate)})"
-        case FixedSize(base, rate):
-            return f'to.subsample({written(base)}, {number(rate)}, scheme="without-replacement")'
+        case Subsampled(base, rate) | FixedSize(base, rate):
+            scheme = ', scheme="without-replacement"' if isinstance(spec, FixedSize) else ""
+            return f"to.subsample({written(base)}, {number(rate)}{scheme})"
         case ReversedPLD(base):
             return f"(~{written(base)})"
         case Group(base, size):

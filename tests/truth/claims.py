@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isnan
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -12,25 +14,35 @@ from tests.truth.balls import PRECISIONS, ball
 from tests.truth.spec import Spec
 
 
-def refuted(claim: to.Bounds, truth: arb) -> str | None:
-    """Return what is wrong with the claim, None if it is consistent."""
-    lower, upper = float(claim.lower), float(claim.upper)
+def refuted(claim: Iterable[float], truth: Any) -> str | None:
+    """Return the error of the claim about a ball or an exact number, None if it is consistent."""
+    lower, upper = map(float, claim)
     if isnan(lower) or isnan(upper):
         return f"[{lower!r}, {upper!r}] is not an interval"
     with ctx.workprec(PRECISIONS[-1]):
+        low, high = (ball(lower), ball(upper)) if isinstance(truth, arb) else (lower, upper)
         if lower > upper:
             return f"[{lower!r}, {upper!r}] is crossed"
-        if truth > ball(upper):
-            return f"upper {upper!r} < truth {truth.str(20)}"
-        if truth < ball(lower):
-            return f"lower {lower!r} > truth {truth.str(20)}"
+        if truth > high:
+            return f"upper {upper!r} < truth {truth!s}"
+        if truth < low:
+            return f"lower {lower!r} > truth {truth!s}"
     return None
 
 
-def check(claim: to.Bounds, truth: arb) -> None:
-    """Assert that the bounds may hold the truth."""
-    wrong = refuted(claim, truth)
-    assert wrong is None, wrong
+def check(claim: to.Bounds, truth: Any, relative: float | None = None, absolute: float = 0.0) -> None:
+    """Assert that bounds may hold the truth (a ball, a number, or one for each entry), and are as narrow."""
+    truths = truth if isinstance(truth, Iterable) else [truth]
+    sides = (np.ravel(side).tolist() for side in claim)
+    for low, high, each in zip(*sides, truths, strict=True):
+        wrong = refuted((low, high), each)
+        assert wrong is None, wrong
+        assert relative is None or high - low <= relative * abs(each) + absolute, (low, high, each)
+
+
+def overlap(one: to.Bounds, two: to.Bounds, off: float = 0.0) -> bool:
+    """Whether bounds for one number share a point, at every entry, up to ``off`` of either."""
+    return bool(np.all((one.lower <= two.upper + off) & (two.lower <= one.upper + off)))
 
 
 ROUNDED = (64 * 2.0**-53, 8 * 2.0**-53)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from flint import arb
@@ -75,21 +76,27 @@ class Shifted(Spec):
         """Return the shift in scales."""
         return ball(self.shift) / ball(self.scale)
 
+    @abstractmethod
+    def tails(self, s: arb) -> tuple[arb, arb]:
+        """Return Q(L > log s) and P(L > log s)."""
+
+    def stick(self, s: arb) -> arb:
+        q, p = self.tails(s)
+        return q - s * p
+
 
 @dataclass(frozen=True)
 class Logistic(Shifted):
     """With y = e^-x: P(X > x) = y/(1 + y), Q the same of z = e^theta y, q/p = e^theta ((1 + y)/(1 + z))^2."""
 
-    def stick(self, s: arb) -> arb:
+    def tails(self, s: arb) -> tuple[arb, arb]:
         theta, x = self.theta(), s.log()
-        if x >= theta:
-            return arb(0)
-        if x <= -theta:
-            return 1 - s
+        if x >= theta or x <= -theta:
+            return (arb(x <= -theta),) * 2
         root = ((x - theta) / 2).exp()
         y = (1 - root) / (root * theta.exp() - 1)
         moved = theta.exp() * y
-        return moved / (1 + moved) - s * y / (1 + y)
+        return moved / (1 + moved), y / (1 + y)
 
     def curve(self, alpha: arb) -> arb:
         return (1 - alpha) / (1 - alpha + alpha * self.theta().exp())
@@ -102,12 +109,10 @@ class Logistic(Shifted):
 class Gumbel(Shifted):
     """With z = e^-x: P(X > x) = 1 - e^-z, Q the same of e^theta z, q/p = e^theta e^(-z (e^theta - 1))."""
 
-    def stick(self, s: arb) -> arb:
+    def tails(self, s: arb) -> tuple[arb, arb]:
         theta, x = self.theta(), s.log()
-        if x >= theta:
-            return arb(0)
-        z = (theta - x) / theta.expm1()
-        return s * (-z).expm1() - (-z * theta.exp()).expm1()
+        z = arb(0) if x >= theta else (theta - x) / theta.expm1()
+        return -(-z * theta.exp()).expm1(), -(-z).expm1()
 
     def curve(self, alpha: arb) -> arb:
         return (self.theta().exp() * (-alpha).log1p()).exp()

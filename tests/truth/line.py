@@ -28,11 +28,8 @@ class Restated(Spec):
     def least(self, level: arb) -> arb:
         return self.base.least(level)
 
-    def at_plus(self) -> arb:
-        return self.base.at_plus()
-
-    def at_minus(self) -> arb:
-        return self.base.at_minus()
+    def masses(self) -> tuple[arb, arb]:
+        return self.base.masses()
 
     def losses(self) -> tuple[arb, arb]:
         return self.base.losses()

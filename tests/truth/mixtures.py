@@ -52,6 +52,12 @@ class NormalMixtures(Spec):
         ends = zeros([(c * (-(m**2) / 2).exp(), m) for c, m in terms])
         return terms, ends, 0 if terms and terms[0][0] > 0 else 1
 
+    def tails(self, s: arb) -> tuple[arb, arb]:
+        """Return Q(L > log s) and P(L > log s)."""
+        _, *where = self.best(s)
+        p, q = (inside([(ball(row[k]), ball(row[0])) for row in self.table()], *where) for k in (1, 2))
+        return q, p
+
     def stick(self, s: arb) -> arb:
         """A test with ends next to the best ones is worse by the integral of |q - s p| between them."""
         terms, ends, first = self.best(s)
@@ -62,10 +68,9 @@ class NormalMixtures(Spec):
 
     def curve(self, alpha: arb) -> arb:
         """f is the largest 1 - h(s) - s alpha, which rises by P(q > s p) - alpha in s."""
-        null = [(ball(p), ball(m)) for m, p, _ in self.table()]
 
         def rejected(x: arb) -> arb:
-            return inside(null, *self.best(x.exp())[1:])
+            return self.tails(x.exp())[1]
 
         x = crossing(rejected, alpha)
         s, moved = x.mid().exp(), (x.upper().exp() - x.lower().exp())

@@ -4,12 +4,13 @@ delta(log s)."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from flint import arb, ctx
 
-from tests.truth.atoms import Atomic, Law, TooMany, lost
+from tests.truth.atoms import Atomic, Law, Pair, TooMany, lost
 from tests.truth.balls import Number, ball
 from tests.truth.continuous import Gaussian, Gaussians
 from tests.truth.spec import Spec
@@ -30,14 +31,6 @@ class Operator(Atomic):
     def by_parts(self, s: arb) -> arb:
         """Enclose h(s) from the hockey sticks of the parts."""
 
-    @abstractmethod
-    def masses(self) -> tuple[arb, arb]:
-        """Enclose Q(L = inf) and P(L = -inf)."""
-
-    @abstractmethod
-    def range(self) -> tuple[arb, arb]:
-        """Enclose the infimum and the supremum of the finite losses."""
-
     def stick(self, s: arb) -> arb:
         return self.law.stick(s) if self.law else self.by_parts(s)
 
@@ -46,15 +39,6 @@ class Operator(Atomic):
 
     def least(self, level: arb) -> arb:
         return self.law.least(level) if self.law else Spec.least(self, level)
-
-    def at_plus(self) -> arb:
-        return self.masses()[0]
-
-    def at_minus(self) -> arb:
-        return self.masses()[1]
-
-    def losses(self) -> tuple[arb, arb]:
-        return self.range()
 
 
 @dataclass(frozen=True)
@@ -81,14 +65,14 @@ class Subsampled(Operator):
         p = ball(self.rate)
         return p * self.base.curve(alpha) + (1 - p) * (1 - alpha)
 
-    def masses(self) -> tuple[arb, arb]:
-        p = ball(self.rate)
-        return p * self.base.at_plus(), self.base.at_minus() if p >= 1 else arb(0)
+    def masses(self) -> Pair:
+        p, (plus, minus) = ball(self.rate), self.base.masses()
+        return p * plus, minus if p >= 1 else arb(0)
 
-    def range(self) -> tuple[arb, arb]:
+    def losses(self) -> Pair:
         p = ball(self.rate)
         least, most = (_thinned(x, p) for x in self.base.losses())
-        return ((-p).log1p() if self.base.at_minus() > 0 and p < 1 else least), most
+        return ((-p).log1p() if self.base.masses()[1] > 0 and p < 1 else least), most
 
 
 def _thinned(loss: arb, p: arb) -> arb:
@@ -111,10 +95,15 @@ class ReversedPLD(Operator):
     def by_parts(self, s: arb) -> arb:
         return 1 - s + s * self.base.stick(1 / s)
 
-    def masses(self) -> tuple[arb, arb]:
-        return self.base.at_minus(), self.base.at_plus()
+    def tails(self, s: arb) -> Pair:
+        """Return Q(L > log s) and P(L > log s), of laws with densities."""
+        q, p = self.base.tails(1 / s)
+        return 1 - p, 1 - q
 
-    def range(self) -> tuple[arb, arb]:
+    def masses(self) -> Pair:
+        return self.base.masses()[::-1]
+
+    def losses(self) -> Pair:
         least, most = self.base.losses()
         return -most, -least
 
@@ -134,11 +123,10 @@ class FixedSize(Operator):
         one = Subsampled(self.base, self.rate)
         return one.by_parts(s).max(1 - s + s * one.by_parts(1 / s))
 
-    def masses(self) -> tuple[arb, arb]:
-        lost = ball(self.rate) * self.base.at_plus()
-        return lost, lost
+    def masses(self) -> Pair:
+        return (ball(self.rate) * self.base.masses()[0],) * 2
 
-    def range(self) -> tuple[arb, arb]:
+    def losses(self) -> Pair:
         most = _thinned(self.base.losses()[1], ball(self.rate))
         return -most, most
 
@@ -164,12 +152,11 @@ class Mixture(Operator):
     def by_parts(self, s: arb) -> arb:
         return sum((w * spec.stick(s) for w, spec in self.weighted()), start=arb(0))
 
-    def masses(self) -> tuple[arb, arb]:
-        parts = self.weighted()
-        plus, minus = ([w * getattr(spec, end)() for w, spec in parts] for end in ("at_plus", "at_minus"))
-        return sum(plus, start=arb(0)), sum(minus, start=arb(0))
+    def masses(self) -> Pair:
+        parts = [(w, spec.masses()) for w, spec in self.weighted()]
+        return tuple(sum((w * ends[k] for w, ends in parts), start=arb(0)) for k in (0, 1))
 
-    def range(self) -> tuple[arb, arb]:
+    def losses(self) -> Pair:
         least, most = zip(*(spec.losses() for _, spec in self.weighted()), strict=True)
         return _least(least), _greatest(most)
 
@@ -186,12 +173,10 @@ class Minimum(Operator):
     def by_parts(self, s: arb) -> arb:
         return _greatest([spec.stick(s) for spec in self.parts])
 
-    def masses(self) -> tuple[arb, arb]:
-        return _greatest([spec.at_plus() for spec in self.parts]), _greatest(
-            [spec.at_minus() for spec in self.parts]
-        )
+    def masses(self) -> Pair:
+        return tuple(map(_greatest, zip(*(spec.masses() for spec in self.parts), strict=True)))
 
-    def range(self) -> tuple[arb, arb]:
+    def losses(self) -> Pair:
         """Return the range of losses.
 
         Above sup L of each part h is Q(L = inf), so where that differs sup L is where they meet.
@@ -208,13 +193,10 @@ class Maximum(Spec):
     def curve(self, alpha: arb) -> arb:
         return _greatest([spec.curve(alpha) for spec in self.parts])
 
-    def at_plus(self) -> arb:
-        return _least([spec.at_plus() for spec in self.parts])
+    def masses(self) -> Pair:
+        return tuple(map(_least, zip(*(spec.masses() for spec in self.parts), strict=True)))
 
-    def at_minus(self) -> arb:
-        return _least([spec.at_minus() for spec in self.parts])
-
-    def losses(self) -> tuple[arb, arb]:
+    def losses(self) -> Pair:
         return arb.nan(), arb.nan()
 
 
@@ -230,18 +212,15 @@ class Group(Spec):
             alpha = 1 - _falling(self.base, alpha)
         return 1 - alpha
 
-    def at_plus(self) -> arb:
-        return 1 - self.curve(arb(0)) if self.base.at_plus() > 0 else arb(0)
+    def masses(self) -> Pair:
+        return (1 - self.curve(arb(0)) if self.base.masses()[0] > 0 else arb(0),) * 2
 
-    def at_minus(self) -> arb:
-        return self.at_plus()
-
-    def losses(self) -> tuple[arb, arb]:
+    def losses(self) -> Pair:
         return arb.nan(), arb.nan()
 
 
 def _falling(spec: Spec, alpha: arb) -> arb:
-    ends = [spec.curve(x) if x > 0 else 1 - spec.at_plus() for x in (alpha.lower(), alpha.upper()) if x < 1]
+    ends = [spec.curve(x) if x > 0 else 1 - spec.masses()[0] for x in (alpha.lower(), alpha.upper()) if x < 1]
     return ends[0].union(ends[-1]) if ends else arb(0)
 
 
@@ -257,78 +236,57 @@ class Product(Operator):
 
     def split(self) -> tuple[Law, Spec | None]:
         """Return the atoms and the law with a density, None if there is none; TooMany if there are two."""
-        return _split(self, ctx.prec)
-
-    def _split(self) -> tuple[Law, Spec | None]:
         law, smooth = Law([(arb(1), arb(1))], arb(0), arb(0)), []
-        normal = [
-            (mu, n * m)
-            for spec, n in self.parts
-            if isinstance(spec, Gaussian)
-            for mu, m in _gaussians(spec)
-            if n
-        ]
+        normal = []
         for spec, n in self.parts:
-            if isinstance(spec, Gaussian) or n == 0:
-                continue
-            inner = law_of(spec)
-            law = law if inner is None else law.times(inner.power(n))
-            smooth += [spec] * min(n, 2) if inner is None else []
+            if isinstance(spec, Gaussian):
+                pairs = spec.mu if isinstance(spec, Gaussians) else ((spec.mu, 1),)
+                normal += [(mu, n * m) for mu, m in pairs if n]
+            elif n:
+                inner = law_of(spec)
+                law = law if inner is None else law.times(inner.power(n))
+                smooth += [spec] * min(n, 2) if inner is None else []
         smooth += [Gaussians(tuple(normal))] if normal else []
         if len(smooth) > 1 or (smooth and len(law.pairs) > MOST_BESIDE):
             raise TooMany(f"{len(smooth)} densities, {len(law.pairs)} atoms")
         return law, smooth[0] if smooth else None
 
     def make(self) -> Law | None:
-        law, smooth = self.split()
+        law, smooth = _split(self, ctx.prec)
         return law if smooth is None else None
 
     def by_parts(self, s: arb) -> arb:
-        law, smooth = self.split()
+        law, smooth = _split(self, ctx.prec)
         return law.at_plus + sum((q * smooth.stick(s * p / q) for p, q in law.pairs), start=arb(0))
 
     def curve(self, alpha: arb) -> arb:
         """One atom only scales both errors; alpha beyond its P-mass finds everything."""
-        law, smooth = self.split()
+        law, smooth = _split(self, ctx.prec)
         if smooth is None or len(law.pairs) != 1:
             return super().curve(alpha)
         p, q = law.pairs[0]
         return arb(0) if alpha >= p else q * smooth.curve(alpha / p)
 
-    def masses(self) -> tuple[arb, arb]:
-        plus = [lost(spec.at_plus(), n) for spec, n in self.parts]
-        minus = [lost(spec.at_minus(), n) for spec, n in self.parts]
-        return _either(plus), _either(minus)
+    def masses(self) -> Pair:
+        return tuple(_either([lost(spec.masses()[k], n) for spec, n in self.parts]) for k in (0, 1))
 
-    def range(self) -> tuple[arb, arb]:
+    def losses(self) -> Pair:
         ends = [(spec.losses(), n) for spec, n in self.parts if n]
-        return sum((n * least for (least, _), n in ends), start=arb(0)), sum(
-            (n * most for (_, most), n in ends), start=arb(0)
-        )
+        return tuple(sum((n * each[k] for each, n in ends), start=arb(0)) for k in (0, 1))
 
 
 @lru_cache(maxsize=64)
 def _split(product: Product, bits: int) -> tuple[Law, Spec | None]:  # noqa: ARG001 - part of the key of the cache
-    return product._split()
-
-
-def _gaussians(spec: Gaussian) -> tuple[tuple[Number, int], ...]:
-    return spec.mu if isinstance(spec, Gaussians) else ((spec.mu, 1),)
+    return product.split()
 
 
 def _either(masses: list[arb]) -> arb:
-    result = arb(0)
-    for mass in masses:
-        result += mass - result * mass
-    return result
+    return reduce(lambda total, mass: total + mass - total * mass, masses, arb(0))
 
 
-def _greatest(values: list[arb] | tuple[arb, ...]) -> arb:
-    result = values[0]
-    for value in values[1:]:
-        result = result.max(value)
-    return result
+def _greatest(values: Iterable[arb]) -> arb:
+    return reduce(arb.max, values)
 
 
-def _least(values: list[arb] | tuple[arb, ...]) -> arb:
+def _least(values: Iterable[arb]) -> arb:
     return -_greatest([-value for value in values])

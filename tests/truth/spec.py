@@ -32,20 +32,16 @@ class Spec(ABC):  # noqa: B024 - either of two hooks is enough
     def whole(self, alpha: arb) -> arb:
         """Enclose f(alpha), with the limits at both ends."""
         if alpha == 0:
-            return 1 - self.at_plus()
+            return 1 - self.masses()[0]
         return arb(0) if alpha == 1 else self.curve(alpha)
 
     def least(self, level: arb) -> arb:
         """Enclose inf{eps : delta(eps) <= level} for Q(L = inf) < level < 1."""
         return crossing(lambda x: self.stick(x.exp()), level)
 
-    def at_plus(self) -> arb:
-        """Enclose Q(L = inf)."""
-        return arb(0)
-
-    def at_minus(self) -> arb:
-        """Enclose P(L = -inf)."""
-        return arb(0)
+    def masses(self) -> tuple[arb, arb]:
+        """Enclose Q(L = inf) and P(L = -inf)."""
+        return arb(0), arb(0)
 
     def losses(self) -> tuple[arb, arb]:
         """Enclose the infimum and the supremum of the finite losses."""
@@ -57,7 +53,7 @@ class Spec(ABC):  # noqa: B024 - either of two hooks is enough
     def delta(self, epsilon: Number) -> arb:
         """Enclose delta(eps)."""
         if ball(epsilon) == arb.pos_inf():
-            return self.at_plus()
+            return self.masses()[0]
         return arb(1) if ball(epsilon) == arb.neg_inf() else self.stick(ball(epsilon).exp())
 
     @refined
@@ -68,7 +64,7 @@ class Spec(ABC):  # noqa: B024 - either of two hooks is enough
     @refined
     def epsilon(self, delta: Number) -> arb:
         """Enclose the least eps with delta(eps) <= delta: sup L at delta = Q(L = inf), inf below."""
-        level, lost = ball(delta), self.at_plus()
+        level, lost = ball(delta), self.masses()[0]
         if level >= 1:
             return arb.neg_inf()
         if level > lost:
@@ -83,9 +79,9 @@ class Spec(ABC):  # noqa: B024 - either of two hooks is enough
     @refined
     def mass_at_plus_infinity(self) -> arb:
         """Enclose Q(L = inf)."""
-        return self.at_plus()
+        return self.masses()[0]
 
     @refined
     def mass_at_minus_infinity(self) -> arb:
         """Enclose P(L = -inf)."""
-        return self.at_minus()
+        return self.masses()[1]

@@ -390,7 +390,6 @@ def sort_scores(name: str, values: Numbers) -> Array:
 
 
 def _up_to(scores: Array, at: Array) -> Index:
-    """Count the scores that are at most so large."""
     return np.asarray(np.searchsorted(scores, at, side="right"))
 
 

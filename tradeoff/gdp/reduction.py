@@ -29,7 +29,7 @@ from tradeoff.gdp.cells import (
     start_nodes,
 )
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
+from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total
 from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
@@ -242,7 +242,7 @@ def cap(f: TradeOff) -> float:
         case Maximum():
             most = min(map(cap, f.operands))
         case Group() if f.operands[0].symmetric:
-            most = float((whole(f.k) * cap(f.operands[0])).upper)
+            most = float((rational(f.k) * cap(f.operands[0])).upper)
     both = f, f.inverse()
     reach = max(*(one.sup_loss for one in both), 0.0)
     if any(one.mass_at_infinity.upper > 0 for one in both) or math.isinf(reach):
@@ -284,7 +284,7 @@ def end_of_lines(f: TradeOff, mu: float) -> float:
     if not normal or any(h.mass_at_infinity.upper > 0 or h.sup_loss == math.inf for h, _ in others):
         return math.inf
     square, m = rational(sum((n * g.weight for g, n in normal.items()), Fraction(0))), Bounds.of(mu)
-    b = total([Bounds(0.0, 0.0), *(whole(n) * h.sup_loss for h, n in others)])
+    b = total([Bounds(0.0, 0.0), *(rational(n) * h.sup_loss for h, n in others)])
     a, slope = 1 / square - 1 / m**2, b / square
     if not a.lower > 0:
         return math.inf
@@ -295,7 +295,7 @@ def end_of_lines(f: TradeOff, mu: float) -> float:
 
 def _root_of_squares(parts: Iterable[tuple[float, int]]) -> Bounds[float]:
     """Bound the root of the sum of n x^2."""
-    return sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts))
+    return sqrt(total(rational(n) * Bounds.of(x) ** 2 for x, n in parts))
 
 
 def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeOff, Bounds[float]]:

@@ -18,7 +18,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, MOST, Number, Numbers, choice, count, is_symbol, losses, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import KindError, PrecisionError
+from tradeoff.errors import KindError
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds
@@ -174,8 +174,6 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         gap += n * (null.kl.upper + alternative.kl.upper)
         low, high = low + n * null.variance.lower, high + n * null.variance.upper
     variance = check_variance(Bounds(low, high)).upper
-    if math.isinf(gap):
-        raise PrecisionError(f"the losses of {curve!r} are too large: their moments overflow floats", np.inf)
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
     shape = attach_masses(_gaussian(mu), curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
     return ApproximateCurve(shape, *_THEOREM, curve, mu)

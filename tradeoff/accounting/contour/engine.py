@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,19 +244,17 @@ class ContourCache:
         # By how much psi changes a nat about x, relative to itself.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.nats else 0.0
         accuracy, middle = max(cost.accuracy, slope * cost.nats), kind == "rest"
-        key = (middle, x, log_psi, *query_options().choices[1:])  # the same for every method
-        usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
-        for terms in sorted({min(usual, cost.terms), cost.terms}):
-            place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=middle)
-            result = sharp = self.lines.of((*key, terms, 0.0), partial(self._line, place))
-            if sharp.line is not None and sharp.line.tail_bound > 0.05:
-                break  # ten times the terms would not end it either
-        cost = cost._replace(terms=terms)
-        needs_smoothing, divided = sharp.truncation_exceeds(10), None
+        key, cost, sharp = self.evaluate_sharp(kind, x, cost, log_psi)
+        result, needs_smoothing, divided = sharp, sharp.truncation_exceeds(10), None
         if needs_smoothing and cost.fine < math.inf:
             divided = self.split(kind, x, log_psi)
         if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
             return divided  # ten times psi locates nothing
+        if needs_smoothing and self.whole is not self:
+            # Next to a line of all losses there may be a path; those of damped laws may need too many nodes.
+            _, _, other = self.whole.evaluate_sharp(kind, x, cost, log_psi)
+            if other.line is not None and not other.truncation_exceeds(10):
+                return self.whole.enclose(kind, x, cost, log_psi)
         if needs_smoothing:
             near = self.placements.of(
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
@@ -288,6 +286,19 @@ class ContourCache:
             final=not needs_smoothing,
             noisy=noisy,
         )
+
+    def evaluate_sharp(
+        self, kind: Kind, x: float, cost: Cost, log_psi: float | None
+    ) -> tuple[tuple[Any, ...], Cost, EvaluatedContour]:
+        """Return the line without smoothing, its cost, and the key of lines of this question."""
+        key = (kind == "rest", x, log_psi, *query_options().choices[1:])  # the same for every method
+        usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
+        for terms in sorted({min(usual, cost.terms), cost.terms}):
+            place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=kind == "rest")
+            result = self.lines.of((*key, terms, 0.0), partial(self._line, place))
+            if result.line is not None and result.line.tail_bound > 0.05:
+                break  # ten times the terms would not end it either
+        return key, cost._replace(terms=terms), result
 
     def chernoff_bound(self, x: Array, level: Array) -> Array:
         """Bound psi from above by Chernoff's bound at the least tilt that shows it to be below ``level``.
