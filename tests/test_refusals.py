@@ -859,7 +859,6 @@ to.allocate([lambda s: s / 0], TARGET) => build(1.0) raised ZeroDivisionError: �
 to.allocate([NOISE], TARGET, lambda scales: scales[0] / 0) => cost(…) raised ZeroDivisionError: … by zero
 to.allocate([lambda s: G(SYMBOL / s)], {"mu": 1}) => SymbolError: free symbols
 to.allocate([NOISE, (NOISE, 4)], TARGET, lambda s: s[1]) => parts[0] must be more private, and cost more
-(G(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0) => too large for the smoothing
 to.calibrate(lambda s: s, {"mu": 1}) => KindError: is not a trade-off function
 to.calibrate(lambda s: L.clt(to.Laplace(1 / s) ** 9), {"epsilon": 1, "delta": 0.1}) => KindError: estimate
 to.sweeps.stream(3, {"x": [1]}) => must be callable
