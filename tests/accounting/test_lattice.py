@@ -90,7 +90,10 @@ def test_questions_to_a_gaussian_power(whole, n, z, w):
 
 
 @given(
-    st.lists(st.tuples(log_uniform(0.01, 3.0), st.integers(1, 30)), min_size=1, max_size=2),
+    st.one_of(
+        st.tuples(st.tuples(log_uniform(0.01, 3.0), st.integers(1, 60))),
+        st.tuples(*[st.tuples(log_uniform(0.05, 2.0), st.integers(1, 6))] * 2),
+    ),
     st.one_of(st.just(0.0), st.floats(0.01, 0.3)),
     st.floats(-0.99, 0.999),
     log_uniform(1e-9, 0.99),
