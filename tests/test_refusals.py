@@ -805,13 +805,8 @@ filters.IndividualGDPFilter(1, 3).spend(to.TotalVariation(0.1)) => KindError: ea
 filters.MixtureOdometer(1e-5, r=1).spend(to.TotalVariation(0.1)) => KindError: no finite rho
 filters.MixtureOdometer(1e-5, r=1).spend(to.approximate_dp(0.1, 1e-9)) => KindError: no finite rho
 filters.MixtureOdometer(1e-5, r=1).bound([1.0, -1.0]) => clock must be in [0, inf), got [1.0, -1.0]
-filters.GaussianSimulator(0.3, np.random.default_rng(1)).answer(math.inf) => m must be finite
-filters.GaussianSimulator(0.3, np.random.default_rng(1)).answer(math.nan) => m must be finite
 filters.GaussianSimulator(math.inf, np.random.default_rng(1)) => draw must be finite
 filters.GaussianSimulator(math.nan, np.random.default_rng(1)) => draw must be finite
-filters.GaussianSimulator([0.1, 0.2], np.random.default_rng(1)).answer([0.1, 0.1j]) => m must be
-filters.GaussianSimulator([0.1, 0.2], np.random.default_rng(1)).answer("a") => m must be
-filters.GaussianSimulator([0.1, 0.2], np.random.default_rng(1)).answer([0.1, 0.2, 0.3]) => m must be
 filters.GDPFilter.from_state(filters.PureDPFilter(1).state()) => GDPFilter
 type("Mine", (filters.GDPFilter,), {})(1).state() => KindError: name of its own
 filters.FDPFilter(to.PureDP(1)) => KindError: 0.01495 together…GDPFilter
@@ -823,13 +818,6 @@ filters.exact_release(1.5, M.DiscreteGaussian(sigma=1)) => value must be
 filters.exact_release(True, M.DiscreteGaussian(sigma=1)) => value must be
 filters.exact_release(np.array([1, 2]), M.DiscreteGaussian(sigma=1)) => value must be
 filters.exact_release(1, M.DiscreteGaussian(sigma=1), 7) => numpy.random.Generator
-filters.discrete_gaussian(0) => variance must be in (0, inf), got 0
-filters.discrete_gaussian(math.nan) => variance must be in (0, inf), got nan
-filters.discrete_gaussian(1j) => variance must be one real number, got 1j
-filters.discrete_laplace(-1) => scale must be in (0, inf), got -1
-filters.discrete_laplace(math.inf) => scale must be in (0, inf), got inf
-filters.discrete_laplace("x") => scale must be one real number, got 'x'
-filters.discrete_laplace(None) => scale must be one real number, got None
 
 to.Plan({STEP: 1}) @ to.Plan({M.Laplace(scale=3): 1}, "replace-one") => PlanError: must have one adjacency
 to.Plan({STEP: 1}) @ to.Laplace(1) => KindError: must be a Plan
@@ -859,7 +847,6 @@ to.allocate([lambda s: s / 0], TARGET) => build(1.0) raised ZeroDivisionError: �
 to.allocate([NOISE], TARGET, lambda scales: scales[0] / 0) => cost(…) raised ZeroDivisionError: … by zero
 to.allocate([lambda s: G(SYMBOL / s)], {"mu": 1}) => SymbolError: free symbols
 to.allocate([NOISE, (NOISE, 4)], TARGET, lambda s: s[1]) => parts[0] must be more private, and cost more
-(G(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0) => too large for the smoothing
 to.calibrate(lambda s: s, {"mu": 1}) => KindError: is not a trade-off function
 to.calibrate(lambda s: L.clt(to.Laplace(1 / s) ** 9), {"epsilon": 1, "delta": 0.1}) => KindError: estimate
 to.sweeps.stream(3, {"x": [1]}) => must be callable
