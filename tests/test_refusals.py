@@ -367,6 +367,14 @@ M.PureDP(alpha=1) => TypeError: its parameters are epsilon
 to.dp_sgd(sigma=1, q=0.1, num_steps=9) => TypeError: noise_multiplier?…sample_rate?…did you mean steps?
 G(sigma=1) => TypeError: use tradeoff.mechanisms.Gaussian(noise_multiplier=...)$
 to.Laplace(scale=2) => TypeError: use tradeoff.mechanisms.Laplace(scale=...)$
+G(1).beta => AttributeError: use f(alpha)
+G(1).eps => AttributeError: use f.epsilon(delta)
+G(1).roc => AttributeError: use f.tpr(fpr), or tradeoff.plot(f, kind="roc")
+G(1).compose => AttributeError: use f @ g and f ** n
+G(1).guarantee => AttributeError: covers both orders
+G(1).nothing => AttributeError: no attribute 'nothing'$
+to.PureDP(1).eps => AttributeError: use f.epsilon(delta)
+(to.Laplace(1) @ G(1)).eps => AttributeError: use f.epsilon(delta)
 to.dpsgd => AttributeError: did you mean dp_sgd
 to.compose => AttributeError: compose curves with f @ g
 to.SubsampledGaussian => AttributeError: use tradeoff.mechanisms.SubsampledGaussian
