@@ -128,8 +128,9 @@ class Subsampled(Derived):
     # be reached where the base does not reach it.
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        if self.flipped and type(self.operands[0]).beta_bounds is TradeOff.beta_bounds:
-            # A root of conjugated values takes a hundred conjugations; conjugating this delta takes one.
+        base = self.operands[0]
+        if self.flipped and (base.depth > 1 or type(base).beta_bounds is TradeOff.beta_bounds):
+            # A root of conjugated values, or of roots, takes many of them; conjugating this delta takes one.
             return super().beta_bounds(alpha, tol)
         if self.flipped:
             other = Subsampled(self.operands[0], self.p)
