@@ -237,6 +237,8 @@ def closed(law, c, y, mean):
         e = mp.mpf(plain.epsilon)
 
         def moment(s):
+            if s == 0.5:
+                return mp.exp(-e / 2) * (1 + e / 2)
             return (s * mp.exp((s - 1) * e) + (s - 1) * mp.exp(-s * e)) / (2 * s - 1)
 
         return mp.log(moment(z) / moment(mp.mpf(c)) * mp.exp(turn))
