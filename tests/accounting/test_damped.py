@@ -139,7 +139,7 @@ def test_chernoff_bound_of_damped_law_holds_for_whole_law():
     ceiling = float(engine.forward.chernoff_bound(np.array([epsilon]))[0])
     low, _ = engine.answer("delta", np.array([epsilon]), None)
     assert low[0] <= ceiling
-    assert engine.forward.mass_at_plus_infinity == engine.forward.most_q_plus == 0
+    assert engine.forward.mass_at_plus_infinity == engine.forward.leak.upper == 0
 
 
 BINOMIAL = {k: math.comb(40, k) * Fraction(1, 50) ** k * Fraction(49, 50) ** (40 - k) for k in range(41)}

@@ -139,7 +139,8 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
     left, right = np.full(len(x), -np.inf), np.full(len(x), np.inf)
     for k in range(60):
         at, n = x[active], len(active)
-        gap = np.clip((right - left)[active] / 8, 1e-14 * (1 + np.abs(at)), 1e-4 * min(1.0, e.scale))
+        gap = np.maximum((right - left)[active] / 8, 1e-14 * (1 + np.abs(at)))
+        gap = np.minimum(gap, 1e-4 * min(1.0, e.scale))
         both = np.concatenate([at, at + gap])
         low, high = e.bound(both)
         middle = (low + high) / 2
@@ -147,18 +148,18 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         if e.kind == "other":
             value = both + np.log1p(-np.minimum(middle, 1 - UNIT))
         scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, smallest)[:n]
-        with np.errstate(invalid="ignore"):  # where floats hold no gap
-            here, slope = value[:n], (value[n:] - value[:n]) / gap
-        # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
-        slope = np.where(slope * usual > 1e-12, slope, usual)
-        before = (here > goal[active]) == (e.kind == "delta")  # delta falls, and 1 - delta rises
+        before = (value[:n] > goal[active]) == (e.kind == "delta")  # delta falls, and 1 - delta rises
         left[active], right[active] = np.where(before, at, left[active]), np.where(before, right[active], at)
-        with np.errstate(over="ignore"):  # where a scale is subnormal
+        # Floats may hold no gap, and a scale may be subnormal.
+        with np.errstate(invalid="ignore", over="ignore"):
+            slope = (value[n:] - value[:n]) / gap
+            # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
+            slope = np.where(slope * usual > 1e-12, slope, usual)
             within = np.minimum((high - low)[:n] / scale, 1.0) / np.abs(slope)
-            move = (here - goal[active]) / slope
+            move = (value[:n] - goal[active]) / slope
         reach[active] = 0.55 * within  # a tenth more than half of it
         far = np.abs(move) > np.maximum(0.05 * within, 1e-15 * (1 + np.abs(at)))
-        next_ = at - np.clip(move, -5.0, 5.0)
+        next_ = at - np.minimum(np.maximum(move, -5.0), 5.0)
         lost = ~((next_ > left[active]) & (next_ < right[active])) & np.isfinite(left[active] + right[active])
         next_ = np.where(lost, (left[active] + right[active]) / 2, next_)
         x[active] = np.where(far, next_, at)

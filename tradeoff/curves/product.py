@@ -325,6 +325,8 @@ class CurveFromPLD(TradeOff):
 def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
     """Bound 1 - prod (1 - mass)^n; a single mass once is that mass."""
     positive = [(mass, n) for mass, n in masses if mass.upper > 0]
+    if not positive:
+        return Bounds(0.0, 0.0)
     if len(positive) == 1 and positive[0][1] == 1:
         return positive[0][0]
     return clip(-expm1(total(rational(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)

@@ -133,10 +133,10 @@ class Subsampled(Derived):
             # A root of conjugated values, or of roots, takes many of them; conjugating this delta takes one.
             return super().beta_bounds(alpha, tol)
         if self.flipped:
-            other = Subsampled(self.operands[0], self.p)
+            other = Subsampled(base, self.p)
             return bound_inverse(lambda t: certified_beta(other, t, tol), alpha)
-        base = Bounds(*certified_beta(self.operands[0], alpha, tol))
-        low, high = self.rate * base + (1 - self.rate) * (1 - Bounds.of(alpha))
+        beta = Bounds(*certified_beta(base, alpha, tol))
+        low, high = self.rate * beta + (1 - self.rate) * (1 - Bounds.of(alpha))
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:

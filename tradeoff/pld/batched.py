@@ -190,7 +190,7 @@ class BatchedTransform(QuadratureTransform):
 
     def __init__(self, batch: Batch, c: float, digits: float) -> None:
         self.batch, self.each = batch, [digits + math.log(n) for n in batch.counts]
-        self._begin([[part] for part in batch.parts], batch.counts, c, digits)
+        super().__init__(None, c, digits, [[part] for part in batch.parts], batch.counts)
 
     def _on_line(self, j: int) -> QuadratureNodes:
         rules = self._rules([self.finer**j / pace for pace in self._paces])

@@ -48,9 +48,11 @@ def subsampled_loss(rate: SamplingRate, loss: Array) -> Array:
     # log1p(-0.75) is below -1, where another form takes over.
     near = np.log1p(np.maximum(part * np.expm1(np.minimum(loss, LARGE)), -0.75))
     below = np.log(rest + part * np.exp(np.minimum(loss, 0.0)))
-    large = np.maximum(loss, LARGE)
-    above = large + np.log(part + rest * np.exp(-large))
-    return np.where(loss > LARGE, above, np.where(near < -1.0, below, near))
+    result = np.where(near < -1.0, below, near)
+    if (loss > LARGE).any():
+        large = np.maximum(loss, LARGE)
+        result = np.where(loss > LARGE, large + np.log(part + rest * np.exp(-large)), result)
+    return result
 
 
 def subsampled_loss_error(loss: Array, subsampled: Array) -> Array:

@@ -120,8 +120,14 @@ class Cumulant:
     def rare(self) -> RareLosses:
         """The estimate of delta for rounds that rarely lose much."""
         order = np.argsort(self.loss)
-        mass = np.exp(self.log_p + np.log(np.repeat(self.counts, self.repeats)))[order]
-        return RareLosses.of(self.loss[order], mass)
+        loss, mass = self.loss[order], (self._near[0] * self.counts.repeat(self.repeats))[order]
+        s = np.exp(np.minimum(loss, 300.0))
+        p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
+        mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
+        z = np.clip((loss - mean) / deviation, -1e100, 1e100)
+        normal = np.log(deviation) - np.log1p(z * z) - np.maximum(z, 0.0) ** 2 / 2
+        log = np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal)
+        return RareLosses(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
 
     @cached_property
     def middle(self) -> tuple[float, float]:
@@ -147,17 +153,6 @@ class RareLosses(NamedTuple):
 
     x: Array
     log_delta: Array
-
-    @classmethod
-    def of(cls, loss: Array, mass: Array) -> RareLosses:
-        """Estimate the logs from sorted losses, each with the P-mass of all rounds."""
-        s = np.exp(np.minimum(loss, 300.0))
-        p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
-        mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
-        z = np.clip((loss - mean) / deviation, -1e100, 1e100)
-        normal = np.log(deviation) - np.log1p(z * z) - np.maximum(z, 0.0) ** 2 / 2
-        log = np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal)
-        return cls(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
 
     def loss(self, log_delta: Array) -> Array:
         """Return the largest positive loss with at least that delta, or 0; infinite past the last."""

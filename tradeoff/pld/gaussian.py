@@ -119,17 +119,6 @@ def step(scale: float, y: float, falling: float, digits: float) -> float:
     return few_bits(2 * math.pi * a / (digits + growth))
 
 
-def _ends(part: Component, powers: tuple[float, float], spare: float) -> tuple[float, float]:
-    """Bound the tilt of phi by the slopes of both densities: to the left of -spare, and anywhere.
-
-    Slopes rise, so that those at -spare bound all to the left of it.
-    """
-    at = float(part.base.loss(np.array(-spare)))
-    left_q, left_p = ((rate.slopes[0], _slope(rate, at)) for rate in (part.b, part.d))
-    left, right = tilted(left_q, left_p, powers), tilted(part.b.slopes, part.d.slopes, powers)
-    return min(left[0], 0.0), max(right[1], 1.0)
-
-
 def _slope(rate: SamplingRate, loss: float) -> float:
     """Bound s e^loss/(1 - s + s e^loss) from above."""
     return rate.part and rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
@@ -345,7 +334,12 @@ class NormalBase(AffineBase):
             grown = a * a / 2 - falling * math.log(math.cos(mu * a / 2))
         else:
             h = step(mu, y, falling, digits)
-        low, high = _ends(part, powers, spare)
+        # The slopes of both densities bound the tilt of phi; they rise, so that those at -spare bound all to
+        # the left of it.
+        at = -mu * spare - mu * mu / 2
+        left = tilted((part.b.slopes[0], _slope(part.b, at)), (part.d.slopes[0], _slope(part.d, at)), powers)
+        low = min(left[0], 0.0)
+        high = max(tilted(part.b.slopes, part.d.slopes, powers)[1], 1.0)
         first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
         # Tilts that need more nodes are rare, and their lines of few frequencies; squares of e^300 are
         # floats.

@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
@@ -41,20 +40,19 @@ class QuadratureTransform(Transform):
     # a path next to the line, where there is one, serves all of them.
     first, finer, path = 16.0, 4.0, 1
 
-    def __init__(self, law: PrivacyLossDistribution, c: float, digits: float) -> None:
-        self.atoms, self.cut = law.atoms, law.lost > 0
-        self._begin([law.components() or []], [1.0], c, digits, law.mass_at_minus_infinity)
-
-    def _begin(
+    def __init__(
         self,
-        rows: Sequence[Sequence[Component]],
-        powers: Sequence[float],
+        law: PrivacyLossDistribution | None,
         c: float,
         digits: float,
-        mass_at_minus_infinity: float = 0.0,
+        rows: Sequence[Sequence[Component]] = (),
+        powers: Sequence[float] = (1.0,),
     ) -> None:
+        self.mass_at_minus_infinity, self._levels = 0.0, dict[int, Level]()
+        if law is not None:
+            self.atoms, self.cut, rows = law.atoms, law.lost > 0, [law.components() or []]
+            self.mass_at_minus_infinity = law.mass_at_minus_infinity
         self.rows, self.powers, self.c, self.digits = rows, np.array(powers, dtype=float), c, digits
-        self.mass_at_minus_infinity, self._levels = mass_at_minus_infinity, dict[int, Level]()
         # The quadratures of every row serve frequencies by its own scale, and those of the widest row the
         # least: all go by that.
         self._paces = [min(part.base.scale, 1.0) / self.first for row in rows for part in row]
@@ -115,17 +113,17 @@ class QuadratureTransform(Transform):
         return np.asarray(self.powers @ np.concatenate(parts, axis=-1))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
-        """Return the quadratures for increasing frequencies, each with the frequencies it serves."""
-        which = self._which(y)
+        """Return the quadratures for increasing frequencies, each with the frequencies it serves.
+
+        Atoms alone serve all with one.
+        """
+        if not self._paces:
+            return [(self._level(0), slice(len(y)))]
+        most = math.inf if self._path is None else self.path
+        which = np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(self.finer)
+        which = np.minimum(np.ceil(which), most)
         cuts = [0, *(np.flatnonzero(which[1:] != which[:-1]) + 1).tolist(), len(y)]
         return [(self._level(int(which[start])), slice(start, stop)) for start, stop in pairwise(cuts)]
-
-    def _which(self, y: Array) -> NDArray[np.int64]:
-        """Return the quadrature that serves each frequency: atoms alone serve all with one."""
-        if not self._paces:
-            return np.zeros(len(y), np.int64)
-        result = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(self.finer)).astype(np.int64)
-        return result if self._path is None else np.minimum(result, self.path)
 
     @cached_property
     def _tails(self) -> list[list[Tail]]:
@@ -146,7 +144,8 @@ class QuadratureTransform(Transform):
         return self.far(y) if self._path is None else math.fsum(self.powers * self._level(self.path).far(y))
 
     def cost(self, y: float) -> int:
-        return int(self._level(int(self._which(np.array([y]))[0])).size.sum())
+        ((level, _),) = self._by_level(np.array([y]))
+        return int(level.size.sum())
 
 
 class Level:

@@ -107,11 +107,6 @@ class ContourCache:
         whole: ContourCache | None = None,
     ) -> None:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
-        # Mass that damping takes off may be anywhere, at most at infinity.
-        self.mass_at_plus_infinity, self.most_q_plus = (
-            combine_masses_at_infinity([law.mass_at_plus_infinity for law in each], counts)
-            for each in (self.whole.laws, laws)
-        )
         # Nodes kept, 180 MiB a strip: a long line where atoms last, and the shorter one before it. With room
         # for one alone each would replace the other, at every question.
         self.lines: Cache[EvaluatedContour] = Cache(
@@ -122,10 +117,20 @@ class ContourCache:
         self.divided: Cache[SplitEnclosure | None] = Cache(64)
         self.points: Cache[Chernoff] = Cache(256)
 
-    @property
+    @cached_property
+    def mass_at_plus_infinity(self) -> float:
+        """Q(L = inf) of the whole laws."""
+        masses = [law.mass_at_plus_infinity for law in self.whole.laws]
+        return combine_masses_at_infinity(masses, self.counts)
+
+    @cached_property
     def leak(self) -> Bounds:
-        """Bounds on Q(L = inf), which lines leave out of delta, though not of 1 - delta."""
-        return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), self.most_q_plus * (1 + 16 * UNIT))
+        """Bounds on Q(L = inf), which lines leave out of delta, though not of 1 - delta.
+
+        Mass that damping takes off may be anywhere, at most at infinity.
+        """
+        most = combine_masses_at_infinity([law.mass_at_plus_infinity for law in self.laws], self.counts)
+        return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), most * (1 + 16 * UNIT))
 
     def damped(self, level: int) -> ContourCache:
         """Return a cache for the laws without losses of mass below e^-level of these; self if none."""

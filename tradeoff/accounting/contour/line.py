@@ -251,7 +251,7 @@ class ContourLine:
                 phase = np.multiply.outer(self.mean - x[some], y)
                 cosine, sine = np.cos(phase), np.sin(phase)
                 for total, values in zip(result, sums.values, strict=True):
-                    total[some] = np.sum(cosine * values.real - sine * values.imag, axis=1)
+                    total[some] = np.add.reduce(cosine * values.real - sine * values.imag, axis=1)
         else:
             # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): each errs within the charge.
             size = len(sums.values) // len(sums.error)
