@@ -312,7 +312,12 @@ def delta_of_two_steps(sigma, rate, x, *, reverse):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(
     ("sigma", "rate", "x"),
-    [(1.0, 1e-5, 3e-4), (1.3, 2.6e-4, 9e-3), pytest.param(0.6, 1e-3, 0.5, marks=pytest.mark.slow)],
+    [
+        (1.0, 1e-5, 3e-4),
+        (1.3, 2.6e-4, 9e-3),
+        (1.0, 1e-5, 3.0),
+        pytest.param(0.6, 1e-3, 0.5, marks=pytest.mark.slow),
+    ],
 )
 def test_delta_of_two_rare_steps_is_enclosed(sigma, rate, x, *, reverse):
     if reverse:  # losses end at -log(1 - rate), twice

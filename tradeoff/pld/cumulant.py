@@ -138,7 +138,7 @@ class Cumulant:
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
         """Return (loss, t): by Chernoff at t, tilted mass e^log_eta is past the loss."""
         base, _, variance = self(theta)
-        steps = np.geomspace(0.05, 60, 24) / np.sqrt(max(variance, 1e-300))
+        steps = np.geomspace(0.05, 6e4, 48) / np.sqrt(max(variance, 1e-300))
         reaches = [(self(theta + sign * t)[0] - base - log_eta) / t for t in steps]
         best = int(np.argmin(reaches))
         return sign * reaches[best], float(steps[best])

@@ -79,15 +79,15 @@ def choose_edge(
     lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
     if x <= 0:
         return -1.01 * lowest if 2.02 * -lowest < reach else None
-    t = np.geomspace(0.1, 1e4, 21) / x
+    t, far = np.geomspace(0.1, 1e4, 21) / x, 1.125 * x  # tables serve losses of an eighth more
     values = np.array([cumulant.value(-each) for each in t.tolist()])
-    for multiple in (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
+    for multiple in (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
         edge = multiple * x
         if 2 * edge > reach:
             break
-        rare = float(np.min(values + t * (x - edge)))
+        rare = float(np.min(values + t * (far - edge)))
         # So likely at most, in units of 1 - e^(x - a), the last term is so small a share of the second.
-        if x - edge < lowest or rare < math.log(1e-12 * -math.expm1(x - edge)):
+        if far - edge < lowest or rare < math.log(1e-12 * -math.expm1(far - edge)):
             return edge
     return None
 
@@ -113,7 +113,7 @@ def add_far_losses(
     their mass is at a. As (e^(tu) - 1)/(1 - e^-u) grows with u, those down to a - w add at most D e^(-ta)
     (1 + (e^(tw) - 1)/(1 - e^-w)) to the moment; the probability of those below a - h is at most D/(1 - e^-h).
     """
-    first, last = np.searchsorted(table.above, [x / 4, (x + edge) / 2]).tolist()
+    first, last = np.searchsorted(table.above, [x / 4, edge]).tolist()
     kept = slice(max(first - 2, 0), max(last, first + 2))
     above, below = table.above[kept], table.below[kept]
     p, q, zero, counts = [], [], Bounds.of(0.0), [factor.count for factor in factors]
