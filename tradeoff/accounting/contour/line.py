@@ -182,11 +182,11 @@ class ContourLine:
         error, kept = error * (1 + 1e-9) + self._truncation, np.zeros(1)
         if rows:
             # Products of laws that nearly have a period are nothing between its multiples.
-            values = values.reshape(len(values), -1, _BLOCK)
-            sizes = np.sum(np.abs(values), axis=2)
+            blocks = values.reshape(len(values), -1, _BLOCK)
+            sizes = np.sum(np.abs(blocks), axis=2)
             is_kept = np.any(sizes > 2.0**-64 / sizes.shape[1] * size[:, None], axis=0)
             error += np.sum(sizes, axis=1, where=~is_kept) * (1 + 1e-9)
-            values, kept = values[:, is_kept].reshape(-1, _BLOCK), np.flatnonzero(is_kept).astype(float)
+            values, kept = blocks[:, is_kept].reshape(-1, _BLOCK), np.flatnonzero(is_kept).astype(float)
         return Sums(self.step, values, kept, error, rounding, moment)
 
     def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
