@@ -207,11 +207,14 @@ def _scaled(block: Block, variance: float, *, merged: bool) -> Block:
 
 def _placed(one: Block, two: Block, ratio: Array, infinite: float, off: float, *, merged: bool) -> Block:
     """Return the block of ratios of two independent ones, an outer product, on nodes of its own."""
-    ratio, mass = ratio.ravel(), np.multiply.outer(one.mass, two.mass).ravel()
-    # The spread of a lognormal ratio of this variance; rows are sorted, which makes them quick to place.
+    mass = np.multiply.outer(one.mass, two.mass)
+    # Nodes are placed by a sixteenth of the ratios: their ends, and the spread of a lognormal ratio of this
+    # variance.
+    few, share = ratio[::4, ::4].ravel(), mass[::4, ::4].ravel() / np.sum(mass[::4, ::4])
     # ratios whose squares are floats: larger ones do not change a spread
-    scale = float(np.sqrt(np.log1p(np.sum(mass * (np.minimum(ratio, 1e150) - 1) ** 2))))
-    nodes = np.append(0.0, np.exp(_spaced(*_ends(ratio, mass), scale)))
+    scale = float(np.sqrt(np.log1p(np.sum(share * (np.minimum(few, 1e150) - 1) ** 2))))
+    nodes = np.append(0.0, np.exp(_spaced(*_ends(few, share), scale)))
+    ratio, mass = ratio.ravel(), mass.ravel()  # rows are sorted, which makes them quick to place
     cell = np.searchsorted(nodes, ratio, side="right") - 1
     if merged:
         nearest = nodes[np.maximum(cell, 1)]

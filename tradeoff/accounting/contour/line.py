@@ -96,12 +96,14 @@ def _size(terms: Sequence[float]) -> float:
 class Sums(NamedTuple):
     """Terms values e^(i (mean - x) y), y = k step, of sums: a row for each, or rows of _BLOCK above _MANY.
 
-    Bounds, one a sum, on its error (that of the product, and of the integral past the last node), its
-    rounding, and sum of |values| y.
+    Of these only ``rows`` in which there is more than rounding are left, by their index. Bounds, one a sum,
+    on its error (that of the product, the rows left out, and the integral past the last node), its rounding,
+    and sum of |values| y.
     """
 
     step: float
     values: Complex
+    rows: Array
     error: Array
     rounding: Array
     moment: Array
@@ -177,8 +179,15 @@ class ContourLine:
         # sqrt(2) 2 32 more, that of 32 rows by 32, and that of those by their number.
         units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if rows else count + 32
         rounding = (units + (48 if self.smoothing_width else 0)) * UNIT * size * (1 + 1e-9)
-        error = error * (1 + 1e-9) + self._truncation
-        return Sums(self.step, values.reshape(-1, _BLOCK) if rows else values, error, rounding, moment)
+        error, kept = error * (1 + 1e-9) + self._truncation, np.zeros(1)
+        if rows:
+            # Products of laws that nearly have a period are nothing between its multiples.
+            blocks = values.reshape(len(values), -1, _BLOCK)
+            sizes = np.sum(np.abs(blocks), axis=2)
+            is_kept = np.any(sizes > 2.0**-64 / sizes.shape[1] * size[:, None], axis=0)
+            error += np.sum(sizes, axis=1, where=~is_kept) * (1 + 1e-9)
+            values, kept = blocks[:, is_kept].reshape(-1, _BLOCK), np.flatnonzero(is_kept).astype(float)
+        return Sums(self.step, values, kept, error, rounding, moment)
 
     def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
         """Yield the kernel of every sum, and the sum of the sizes of its parts."""
@@ -254,8 +263,8 @@ class ContourLine:
                     total[some] = np.add.reduce(cosine * values.real - sine * values.imag, axis=1)
         else:
             # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): each errs within the charge.
-            size = len(sums.values) // len(sums.error)
-            y, starts = (sums.step * np.arange(n, dtype=float) for n in (_BLOCK, size))
+            size = len(sums.rows)
+            y, starts = sums.step * np.arange(_BLOCK, dtype=float), sums.step * sums.rows
             each = max(1, _PIECE // size)
             for first in range(0, len(x), each):
                 some = slice(first, first + each)
