@@ -108,25 +108,19 @@ def test_from_zcdp_is_below_gaussian(rho):
 
 @pytest.mark.slow
 def test_conversions_at_ends():
-    assert from_zcdp(0) == to.Identity()
-    assert from_renyi({2: 0.0}) == to.Identity()
+    assert from_zcdp(0) == to.Identity() == from_renyi({2: 0.0}) == from_renyi({3: 0.0}, assume="one-order")
     assert from_renyi({2: math.inf}) == to.TotalVariation(1.0)
     assert from_renyi({math.inf: 800.0}).delta(700.0) > 0.99
-    assert from_renyi({3: 0.0}, assume="one-order") == to.Identity()
     assert from_zcdp(1e6)(0.5) == 0
     assert 1 - 1e-9 < 2 * from_zcdp(1e-20)(0.5) < 1
-    pure = from_renyi({math.inf: 1.0})
-    assert pure(0.1) == pytest.approx(to.PureDP(1.0)(0.1), rel=1e-14)
-    leaky = from_renyi({1.0: 0.5})
-    assert 0 < leaky(0.0) < 1
+    assert 0 < from_renyi({1.0: 0.5})(0.0) < 1
 
 
 def test_from_renyi_bound_at_order_infinity_is_pure_dp():
     f = from_renyi({math.inf: 1.0})
-    assert f == to.PureDP(1.0)
-    assert f <= to.PureDP(1.0)
+    assert f <= to.PureDP(1.0) == f
     assert (f.sup_loss, f.delta(1.0), f.exact) == (1.0, 0.0, False)
-    assert from_renyi({math.inf: 1e5}) == to.TotalVariation(1.0)
+    assert from_renyi({math.inf: 10_001.0}) == to.TotalVariation(1.0)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Every public call with absurd arguments: an answer without NaN, or one error of one line; no warning."""
 
 import datetime as dt
+import itertools
 import math
 import pickle
 import re
@@ -113,19 +114,8 @@ OF_CURVES = """
 curve(x)  curve.delta(x)  curve.epsilon(x)  curve @ x  curve.group(x)  curve.symmetrise(assume=x)
 to.subsample(curve, x)  curve.renyi(x)
 """.strip()
-NAMES = {
-    "to": to,
-    "B": B,
-    "L": L,
-    "M": M,
-    "stats": scipy.stats,
-    "f": f,
-    "composed": composed,
-    "exact": exact,
-    "CLT": L.clt(composed),
-    "EDGEWORTH": L.edgeworth(composed),
-    "BAND": L.berry_esseen(composed),
-}
+NAMES = {"to": to, "B": B, "L": L, "M": M, "stats": scipy.stats, "f": f, "composed": composed, "exact": exact}
+NAMES |= {"CLT": L.clt(composed), "EDGEWORTH": L.edgeworth(composed), "BAND": L.berry_esseen(composed)}
 
 
 def is_hashable(value):
@@ -172,31 +162,22 @@ def wrong(call, value, **names):
     return "answers NaN" if any(result) else ""
 
 
-def label(value):
-    try:
-        return repr(value)[:60]
-    except ValueError:
-        return "10**5000"
-
-
 def calls(text):
     return re.split(r"  |\n", text)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("call", calls(CALLS))
-def test_absurd_arguments_are_answered_or_refused(call):
-    result = [f"{label(value)} {problem}" for value in ABSURD if (problem := wrong(call, value))]
-    assert not result, "\n".join(result)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("call", calls(OF_CURVES))
-@pytest.mark.parametrize("name", CURVES)
-def test_absurd_arguments_of_curves_are_answered_or_refused(call, name):
-    each = CURVES[name]
-    result = [f"{label(v)} {problem}" for v in ABSURD if (problem := wrong(call, v, curve=each))]
-    assert not result, "\n".join(result)
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [*((call, None) for call in calls(CALLS)), *itertools.product(calls(OF_CURVES), CURVES)],
+)
+def test_absurd_arguments_are_answered_or_refused(call, name):
+    result = [wrong(call, value, curve=CURVES.get(name)) for value in ABSURD]
+    assert not any(result), "\n".join(
+        f"argument {k}, a {type(value).__name__}, {problem}"
+        for k, (value, problem) in enumerate(zip(ABSURD, result, strict=True))
+        if problem
+    )
 
 
 mp.mp.dps = 60
@@ -220,8 +201,7 @@ def test_pure_curves_at_every_loss_hold_the_truth(loss):
     alpha = near_kinks(loss)
     for curve, spec in ((to.PureDP(loss), PureDP(loss)), (to.Laplace(loss), Laplace(loss))):
         lower, upper = curve.bounds(alpha)
-        for a, low, high in zip(alpha.tolist(), lower.tolist(), upper.tolist(), strict=True):
-            check(to.Bounds(low, high), spec.beta(a))
+        check((lower, upper), [*map(spec.beta, alpha.tolist())])
         assert np.all(upper - lower <= 1e-9 * upper + 1e-13 + 4 * 5e-324)
         epsilon = np.array([-800.0, -1.0, 0.0, loss / 2, loss * 0.999, loss, 1.7e308])
         low, high = curve.bounds.delta(epsilon)
@@ -276,7 +256,7 @@ def test_extreme_tolerance_is_met_or_refused_without_warning(curve, question, to
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            result = getattr(curve.bounds, question)(0.1, tol=tol)
+            result = getattr(curve.bounds, question)(0.1, tol=tol, memory=2**22)
         except PrecisionError:
             assert tol < 1
         else:
@@ -303,15 +283,9 @@ def test_crowded_and_empty_losses_are_answered():
     assert 1 - 1e-12 < tiny.lower <= tiny.upper <= 1
 
 
-def test_delta_of_a_mu_below_all_floats_is_no_nan():
-    f = to.GaussianMixtures({0: 1}, {Fraction(1, 10**330): 1})
-    low, high = f.bounds.delta(np.zeros(300))
+def test_delta_of_a_mu_below_all_floats_and_next_to_the_least_loss_is_narrow():
+    low, high = to.GaussianMixtures({0: 1}, {Fraction(1, 10**330): 1}).bounds.delta(np.zeros(300))
     assert np.all((low >= 0) & (high <= 1e-300))
-
-
-def test_delta_next_to_the_least_loss_is_narrow():
-    f, x = to.Laplace(1) ** 2, np.array([-2.0, -1.99, -1.9])
-    low, high = f.bounds.delta(x)
-    assert np.all(low <= high)
-    assert np.all(high - low < 1e-8)
+    low, high = (to.Laplace(1) ** 2).bounds.delta(np.array([-2.0, -1.99, -1.9]))
+    assert np.all((low <= high) & (high - low < 1e-8))
     assert low[0] <= -math.expm1(-2) * (1 + 1e-15)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tradeoff as to
@@ -73,6 +73,8 @@ def answer(composition, question, at, tol=None):
 
 
 @given(log_uniform(0.01, 12.0), st.integers(2, 50), st.floats(-4, 30), st.floats(-6, 30))
+@example(3.0, 10, -1.0, 0.0)  # a loss between both means
+@example(9.0, 4, -5.0, -4.0)
 def test_questions_to_a_gaussian_power(whole, n, z, w):
     mu = float(whole / np.sqrt(n))
     spec, curve = Gaussians(((mu, n),)), Composition([GaussianLaw(mu)], [n], symmetric=True)
@@ -88,7 +90,10 @@ def test_questions_to_a_gaussian_power(whole, n, z, w):
 
 
 @given(
-    st.lists(st.tuples(log_uniform(0.01, 3.0), st.integers(1, 30)), min_size=1, max_size=2),
+    st.one_of(
+        st.tuples(st.tuples(log_uniform(0.01, 3.0), st.integers(1, 60))),
+        st.tuples(*[st.tuples(log_uniform(0.05, 2.0), st.integers(1, 6))] * 2),
+    ),
     st.one_of(st.just(0.0), st.floats(0.01, 0.3)),
     st.floats(-0.99, 0.999),
     log_uniform(1e-9, 0.99),

@@ -243,3 +243,9 @@ def test_sensitivities_near_largest_loss(epsilon, n, delta):
     """There delta = 2^-n (1 - e^(eps - n e)) but for little, so that eps gains n; phases turn far there."""
     table = (to.Laplace(epsilon) ** n).sensitivities(delta=delta)
     assert table["d epsilon"][0] == pytest.approx(n, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_sensitivities_without_a_slope_raise():
+    with pytest.raises(to.errors.DomainError, match="too large for the smoothing"):
+        (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)

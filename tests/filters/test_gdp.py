@@ -97,6 +97,11 @@ def test_simulator_stops_at_sum_of_squares_one():
     assert math.isfinite(simulator.answer(0.0))
     # All of the draw is in the answers: sum m_i W_i = W_0 when the budget is exhausted.
     assert 0.1 * sum(first) == pytest.approx(0.3, abs=1e-6)
+    fresh = to.filters.GaussianSimulator([0.1, 0.2], np.random.default_rng(1))
+    for m in ([0.1, 0.1j], "a", [0.1, 0.2, 0.3], math.nan, math.inf, 1e200):
+        with pytest.raises(BudgetExceeded if m == 1e200 else DomainError):
+            fresh.answer(m)
+    assert fresh.remaining.tolist() == [1.0, 1.0]
     with pytest.raises(BudgetExceeded, match=r"m\^2 = 9 is more than the 4 left"):
         to.filters.GaussianSimulator(0.1, np.random.default_rng(1), mu=2).answer(3)
 

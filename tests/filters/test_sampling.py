@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tradeoff.errors import DomainError
 from tradeoff.filters import discrete_gaussian, discrete_laplace, exact_release
 from tradeoff.mechanisms import DiscreteGaussian, DiscreteLaplace
 
@@ -48,3 +49,10 @@ def test_exact_release_does_not_repeat_and_keeps_every_digit():
     draws = {exact_release(0, DiscreteGaussian(sigma=1e30)) for _ in range(10)}
     assert len(draws) == 10
     assert abs(exact_release(10**30, DiscreteGaussian(sigma=1), np.random.default_rng(6)) - 10**30) < 100
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "x", None, 1j])
+def test_discrete_noise_bad_scale_raises(bad):
+    for draw in (discrete_gaussian, discrete_laplace):
+        with pytest.raises(DomainError, match=r"must be (in \(0, inf\)|one real number)"):
+            draw(bad)

@@ -41,11 +41,6 @@ OUT_OF_REACH = {
 """Questions that raise PrecisionError at these widths, and why; their bounds hold all the same."""
 
 
-def answer(question, name, order, tol):
-    """Return the tolerance to ask, or None where it is known not to be reached."""
-    return None if (question, name, order) in OUT_OF_REACH else tol
-
-
 def response(odds, categories):
     total = odds + categories - 1
     low, high = Fraction(1, total), Fraction(categories - 1, total)
@@ -60,15 +55,11 @@ def one_sided(f):
 
 DESCRIBE = {
     "gaussian": lambda f: continuous.Gaussian(1 / f["noise_multiplier"]),
-    "subsampled_gaussian": lambda f: Subsampled(
-        continuous.Gaussian(1 / f["noise_multiplier"]), f["sample_rate"]
-    ),
+    "subsampled_gaussian": lambda f: Subsampled(DESCRIBE["gaussian"](f), f["sample_rate"]),
     "laplace": lambda f: continuous.Laplace(f["epsilon"]),
     "pure_dp": lambda f: atoms.PureDP(f["epsilon"]),
-    "subsampled_pure_dp": lambda f: Subsampled(atoms.PureDP(f["epsilon"]), f["sample_rate"]),
-    "approximate_dp": lambda f: Product(
-        ((atoms.PureDP(f["epsilon"]), 1), (atoms.TotalVariation(f["delta"]), 1))
-    ),
+    "subsampled_pure_dp": lambda f: Subsampled(DESCRIBE["pure_dp"](f), f["sample_rate"]),
+    "approximate_dp": lambda f: Product(((DESCRIBE["pure_dp"](f), 1), (DESCRIBE["total_variation"](f), 1))),
     "total_variation": lambda f: atoms.TotalVariation(f["delta"]),
     "response": lambda f: response(f["odds"], f["categories"]),
     "one_sided": one_sided,
@@ -116,55 +107,47 @@ def rows(question):
                 yield pytest.param(name, order, id=f"{name} {order}", marks=marks)
 
 
+def check_rows(question, name, order, claims, wide, limit):
+    """Assert that each claim (place, low, high, least, most) holds, and is as narrow as is stated."""
+    for at, low, high, least, most in claims:
+        assert low <= most, f"lower bound above the truth of {question} at {at}"
+        assert high >= least, f"upper bound below the truth of {question} at {at}"
+    assert (max(wide) <= limit) == ((question, name, order) not in OUT_OF_REACH), wide
+
+
 @pytest.mark.parametrize(("name", "order"), list(rows("delta")))
 def test_delta(name, order):
     table = CASES[name][order]["delta"]
-    lower, upper = composed(name, order).bounds.delta(
-        [epsilon for epsilon, _, _ in table], tol=answer("delta", name, order, WIDTH_OF_DELTA)
-    )
-    for (epsilon, value, error), low, high in zip(table, lower, upper, strict=True):
-        least, most = interval(value, error)
-        assert mp.mpf(low) <= most, f"lower bound above the truth at epsilon = {epsilon}"
-        assert mp.mpf(high) >= least, f"upper bound below the truth at epsilon = {epsilon}"
-    wide = {
-        e: float((high - low) / mp.mpf(value))
-        for (e, value, _), low, high in zip(table, lower, upper, strict=True)
-    }
-    assert (max(wide.values()) <= WIDTH_OF_DELTA) == (("delta", name, order) not in OUT_OF_REACH), wide
+    tol = None if ("delta", name, order) in OUT_OF_REACH else WIDTH_OF_DELTA
+    result = composed(name, order).bounds.delta([row[0] for row in table], tol=tol)
+    claims = [(r[0], *map(mp.mpf, ends), *interval(*r[1:])) for r, *ends in zip(table, *result, strict=True)]
+    wide = [(b - a) / mp.mpf(row[1]) for row, (_, a, b, *_) in zip(table, claims, strict=True)]
+    check_rows("delta", name, order, claims, wide, WIDTH_OF_DELTA)
 
 
 @pytest.mark.parametrize(("name", "order"), list(rows("delta")))
 def test_epsilon(name, order):
     """delta(epsilon) is between two floats, so epsilon is between the answers at them."""
     table = CASES[name][order]["delta"]
+    tol = None if ("epsilon", name, order) in OUT_OF_REACH else WIDTH_OF_EPSILON
     around = [outwards(*interval(value, error)) for _, value, error in table]
-    lower, upper = composed(name, order).bounds.epsilon(
-        around, tol=answer("epsilon", name, order, WIDTH_OF_EPSILON)
-    )
-    for (epsilon, value, _), low, high in zip(table, lower, upper, strict=True):
-        assert low[1] <= epsilon, f"lower bound above the truth at delta = {value}"
-        assert high[0] >= epsilon, f"upper bound below the truth at delta = {value}"
-    wide = {
-        value: float(high[0] - low[0]) for (_, value, _), low, high in zip(table, lower, upper, strict=True)
-    }
-    assert (max(wide.values()) <= WIDTH_OF_EPSILON) == (("epsilon", name, order) not in OUT_OF_REACH), wide
+    lower, upper = composed(name, order).bounds.epsilon(around, tol=tol)
+    claims = [(v, a[1], b[0], e, e) for (e, v, _), a, b in zip(table, lower, upper, strict=True)]
+    check_rows("epsilon", name, order, claims, upper[:, 0] - lower[:, 0], WIDTH_OF_EPSILON)
 
 
 @pytest.mark.parametrize(("name", "order"), list(rows("beta")))
 def test_beta(name, order):
     table = CASES[name][order]["beta"]
-    lower, upper = composed(name, order).bounds([alpha for alpha, _, _ in table])
-    wide = {}
-    for (alpha, value, error), low, high in zip(table, lower, upper, strict=True):
-        least, most = interval(value, error)
-        assert mp.mpf(low) <= most, f"lower bound above the truth at alpha = {alpha}"
-        assert mp.mpf(high) >= least, f"upper bound below the truth at alpha = {alpha}"
-        with mp.workdps(40):
+    result = composed(name, order).bounds([row[0] for row in table])
+    claims = [(r[0], *map(mp.mpf, ends), *interval(*r[1:])) for r, *ends in zip(table, *result, strict=True)]
+    with mp.workdps(40):
+        wide = []
+        for (alpha, value, _), (_, low, high, *_) in zip(table, claims, strict=True):
             scale = min(mp.mpf(value), 1 - mp.mpf(alpha) - mp.mpf(value))
             # The nearest floats around a beta close to 1 may be further apart than that.
-            spacing = 4 * math.ulp(float(value))
-            wide[alpha] = float(max(mp.mpf(high) - mp.mpf(low) - spacing, 0) / scale) if scale > 0 else 0.0
-    assert (max(wide.values()) <= WIDTH_OF_BETA) == (("beta", name, order) not in OUT_OF_REACH), wide
+            wide.append(max(high - low - 4 * math.ulp(float(value)), 0) / scale if scale > 0 else 0)
+    check_rows("beta", name, order, claims, wide, WIDTH_OF_BETA)
 
 
 def expanded(product):
@@ -237,6 +220,8 @@ def test_rows_agree_with_contours_in_balls(name, order):
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["method"] == "residues"])
 def test_rows_agree_with_residues(name):
+    known = arb(mp.nstr(laplace_power_delta(0.3, 0.7, 1), 45)) / continuous.Laplace(0.7).delta(0.3)
+    assert abs(known - 1) < 1e-40
     (f,) = CASES[name]["factors"]
     for epsilon, value, error in CASES[name]["f"]["delta"]:
         truth = laplace_power_delta(epsilon, f["epsilon"], f["count"])

@@ -92,17 +92,6 @@ def test_accountant_composes_as_a_plan_does(flower, model, mechanism):
     assert result.get_delta(0.5) == plan.guarantee().delta(0.5)
 
 
-@pytest.mark.parametrize("model", [POISSON, PLAIN])
-def test_accountant_is_between_zero_and_renyi_bounds(flower, model):
-    events = pytest.importorskip("dp_accounting", reason="the Rényi bound is that of dp_accounting")
-    rdp = pytest.importorskip("dp_accounting.rdp", reason="as above").RdpAccountant()
-    gaussian = events.GaussianDpEvent(1.0)
-    rdp.compose(events.PoissonSampledDpEvent(0.05, gaussian) if model is POISSON else gaussian, 50)
-    result = accountant(flower, model)
-    result.compose(flower.GaussianPrivacyEvent(1.0, 50, 1000), 50)
-    assert 0 < result.get_epsilon(1e-5) < rdp.get_epsilon(1e-5)
-
-
 def test_would_exceed_records_nothing(flower):
     result, event = accountant(flower, most=1.0), flower.GaussianPrivacyEvent(1.0, 10, 1000)
     counts = [n for n in (1, 100, 500, 2000) if not result.would_exceed(event, count=n)]

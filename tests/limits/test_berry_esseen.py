@@ -168,13 +168,13 @@ def test_unmet_hypotheses_are_reported():
 )
 def test_delta_is_dual_of_lower_bound(curve):
     band = to.limits.berry_esseen(curve)
-    epsilon = np.linspace(-6, 40, 4601)
+    epsilon = np.linspace(-6, 40, 461)
     delta = band.delta(epsilon)
     assert np.all(np.diff(delta.upper) <= 1e-12)
     assert delta.upper[-1] == pytest.approx(1 - band.lower(0.0), abs=1e-9)
-    alpha = np.concatenate([np.geomspace(1e-9, 1e-2, 2000), np.linspace(0, 1, 80_001)])
-    dual = np.max(1 - band.lower(alpha) - np.exp(epsilon[:1200:50, None]) * alpha, axis=1)
-    np.testing.assert_allclose(delta.upper[:1200:50], dual, atol=1e-5)
+    alpha = np.concatenate([np.geomspace(1e-9, 1e-2, 500), np.linspace(0, 1, 8001)])
+    dual = np.max(1 - band.lower(alpha) - np.exp(epsilon[:120:5, None]) * alpha, axis=1)
+    np.testing.assert_allclose(delta.upper[:120:5], dual, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ def test_loss_and_root_are_rounded_up():
     for moves in ([0.1, 0.2, 0.3], [1e-200, 1e-180], [9e3, 4e3, 1.0], [3.0, 4.0], [1e-320, 1e-320]):
         assert Fraction(loss(moves, 1.0)) ** 2 >= sum(Fraction(v) ** 2 for v in moves)
         assert loss(moves, 1.0) <= math.hypot(*moves) * (1 + 1e-15) + 5e-324
-    assert root(Fraction(2)) == math.nextafter(math.sqrt(2), 0) or Fraction(root(Fraction(2))) ** 2 >= 2
+    for square in (2, 3, 4, 40):
+        assert square <= Fraction(root(Fraction(square))) ** 2 <= square * (1 + Fraction(1, 2**51))
 
 
 @pytest.mark.parametrize(
@@ -129,12 +130,6 @@ def test_discrete_laplace_of_too_many_atoms_raises_size_error(shift):
     assert curve.epsilon(0) == pytest.approx(shift / 1e6)
     with pytest.raises(SizeError, match="discrete Laplace noise shifted by"):
         curve.epsilon(1e-5)
-
-
-def test_discrete_laplace_with_a_wider_shift_is_below_pure_dp():
-    curve = m.DiscreteLaplace(scale=2, sensitivity=3).curve()
-    assert curve.epsilon(0) == pytest.approx(1.5, rel=1e-12)
-    assert curve.delta(0) < to.PureDP(1.5).delta(0)
 
 
 def test_thresholded_keys_agree_with_opendp():

@@ -78,14 +78,11 @@ def test_hockey_sticks_agree_with_balls(mu, steps, epsilon, lines):
     (put, strike), (other, _) = (put_in_balls(mu, steps, epsilon, *line) for line in lines)
     call, again = put + 1 - strike, other + 1 - strike
     assert abs(float((call - again) / call)) < 1e-12
-    low, high = hockey_stick(mu, steps, epsilon, reverse=False)
-    assert low <= call * (1 + arb(10) ** -11)
-    assert call <= high * (1 + arb(10) ** -11)
-    assert high - low <= 1e-9 * high
-    low, high = hockey_stick(mu, steps, -epsilon, reverse=True)
-    assert low <= put / strike * (1 + arb(10) ** -11)
-    assert put / strike <= high * (1 + arb(10) ** -11)
-    assert high - low <= 1e-9 * high
+    for truth, loss, reverse in ((call, epsilon, False), (put / strike, -epsilon, True)):
+        low, high = hockey_stick(mu, steps, loss, reverse=reverse)
+        assert low <= truth * (1 + arb(10) ** -11)
+        assert truth <= high * (1 + arb(10) ** -11)
+        assert high - low <= 1e-9 * high
 
 
 @pytest.mark.parametrize(
