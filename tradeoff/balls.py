@@ -186,11 +186,7 @@ def function(name: str) -> Callable[[Balls], Balls]:
 power = _elementwise(lambda x, y: arb(x) ** arb(y), 2)
 absolute = _elementwise(abs)
 center = _elementwise(lambda x: arb(x).mid())
-
-
-def pi() -> Balls:
-    """Return a ball around pi."""
-    return arb.pi()
+pi = arb.pi  # a ball in the precision of the call
 
 
 def exact_fraction(ball: Balls) -> Fraction | None:

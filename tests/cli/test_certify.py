@@ -84,7 +84,7 @@ def test_verify_malformed_text_is_bad_input(run, tmp_path, text, message):
 def test_verify_unreadable_files_are_refused_in_a_sentence(run, tmp_path):
     assert "cannot be read: No such file or directory" in refused(run("verify", tmp_path / "missing.json"))
     os.mkfifo(tmp_path / "pipe")
-    assert "must be a regular file" in refused(run("verify", tmp_path / "pipe"))
+    assert "it is a named pipe" in refused(run("verify", tmp_path / "pipe"))
     with (tmp_path / "large.json").open("wb") as file:
         file.truncate(2**26 + 1)
     assert "must have at most" in refused(run("verify", tmp_path / "large.json"))

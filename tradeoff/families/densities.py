@@ -14,7 +14,6 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import exp, expm1, where
 from tradeoff.pld.real_line import (
     CLOSEST,
     LEAST_LOG,
@@ -49,19 +48,17 @@ class RealLinePair(TradeOff):
         symmetric: bool = False,
         flipped: bool = False,
     ) -> None:
-        self._law, self._other, self.name, self.pair = law, law.reversed(), name, pair
+        self._law, self.name, self.pair = law, name, pair
         self.assumptions, self.symmetric, self.flipped = assumptions, symmetric, flipped
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         most = 1e6  # largest loss with a lower bound of its own; mass at infinity bounds delta above it
-        size, lower, upper = np.minimum(np.abs(epsilon), most), *np.zeros((2, len(epsilon)))
-        for law, chosen in ((self._law, epsilon >= 0), (self._other, epsilon < 0)):
-            if chosen.any():
-                lower[chosen], upper[chosen] = law.tail(size[chosen])
-        result = Bounds(np.where(np.abs(epsilon) > most, 0.0, lower), upper)
-        # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) of the other order.
-        below = np.minimum(epsilon, 0.0)
-        low, high = where(epsilon >= 0, result, exp(below) * result - expm1(below))
+        (low, high), above = np.zeros((2, len(epsilon))), epsilon >= 0
+        if above.any():
+            low[above], high[above] = self._law.tail(np.minimum(epsilon[above], most))
+        low[epsilon > most] = 0.0
+        if not above.all():
+            low[~above], high[~above] = self.inverse().inverse_delta(epsilon[~above])
         lost = self.mass_at_infinity
         return np.maximum(low, lost.lower), np.where(
             epsilon >= self.sup_loss, np.minimum(high, lost.upper), high
@@ -78,7 +75,8 @@ class RealLinePair(TradeOff):
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        return RealLinePair(self._other, self.name, self.pair, self.assumptions, flipped=not self.flipped)
+        law = self._law.reversed()
+        return RealLinePair(law, self.name, self.pair, self.assumptions, flipped=not self.flipped)
 
     def _key(self) -> tuple[Hashable, ...]:
         return self.pair, self.flipped, self.assumptions

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import beta_from_delta
 from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, number, real
 from tradeoff.curves.product import CurveFromPLD, Tensor
 from tradeoff.errors import domain
@@ -250,9 +249,6 @@ class _OneOfSteps(TradeOff):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return Tensor({self: 1}).delta_bounds(epsilon, tol)
-
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return beta_from_delta(self, alpha, tol)
 
     def inverse(self) -> Self:
         return replace(self, reverse=not self.reverse)  # type: ignore[type-var]  # each kind is a dataclass

@@ -56,11 +56,6 @@ def laplace_profile(x: Balls, shift: Balls) -> Balls:
     return maximum(maximum(-expm1((x - shift) / 2), 0), -expm1(x))
 
 
-def laplace_loss(delta: Balls, shift: Balls) -> Balls:
-    """Return the inverse of ``laplace_profile`` for probabilities in (0, 1)."""
-    return maximum(log(1 - delta), shift + 2 * log(1 - delta))
-
-
 @dataclass(frozen=True, repr=False)
 class Laplace(ClosedForm):
     r"""Curve of a test of Lap(0, 1) against Lap(epsilon, 1): Laplace noise, epsilon = sensitivity/scale.
@@ -108,7 +103,11 @@ class Laplace(ClosedForm):
         return Fraction(self.epsilon_0) if self.shift is None else self.shift
 
     elementary = True
-    formulas = Formulas(laplace_beta, laplace_profile, laplace_loss)
+    formulas = Formulas(
+        laplace_beta,
+        laplace_profile,
+        lambda delta, shift: maximum(log(1 - delta), shift + 2 * log(1 - delta)),
+    )
 
     def theta_ball(self) -> Balls:
         return to_balls(self.theta)
@@ -136,11 +135,6 @@ class Laplace(ClosedForm):
         if order == 1:
             return to_bounds(e + expm1(-e))
         return to_bounds(log((a * exp(k * e) + k * exp(-a * e)) / (2 * a - 1)) / k)
-
-
-def logistic_beta(alpha: Balls, shift: Balls) -> Balls:
-    """Return (1 - alpha)/(1 + (e^shift - 1) alpha)."""
-    return (1 - alpha) / (1 + expm1(shift) * alpha)
 
 
 def logistic_profile(x: Balls, shift: Balls) -> Balls:
@@ -174,7 +168,9 @@ class BoundedRange(ClosedForm):
         object.__setattr__(self, "epsilon_0", number("epsilon", epsilon, 0, MAX_LOSS, open_low=True))
 
     elementary = True
-    formulas = Formulas(logistic_beta, logistic_profile, logistic_loss)
+    formulas = Formulas(
+        lambda alpha, shift: (1 - alpha) / (1 + expm1(shift) * alpha), logistic_profile, logistic_loss
+    )
 
     def loss_distribution(self) -> BoundedRangeLaw:
         return BoundedRangeLaw(self.epsilon_0)

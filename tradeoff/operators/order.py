@@ -45,7 +45,6 @@ Point = tuple[Fraction, Fraction]  # or the rationals around one number
 Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
 _MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; of more, whole curves are compared
-_MAX_PARTS = 24  # factors or shares matched with each other: every pair is compared
 
 
 def at_least(f: TradeOff, g: TradeOff) -> bool:
@@ -482,7 +481,7 @@ def _products(f: TradeOff, g: TradeOff) -> Answer:
 
 def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
     """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first."""
-    if len(mine) > _MAX_PARTS or len(theirs) > _MAX_PARTS:
+    if max(len(mine), len(theirs)) > 24:  # every pair is compared
         return False
     room, below = dict(theirs), {a: [b for b in theirs if known(a, b)] for a in mine}
     for a in sorted(mine, key=lambda a: len(below[a])):
