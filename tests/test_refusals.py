@@ -41,8 +41,6 @@ to.Profile.from_epsilon_delta(lambda _: 1 / 0, [1.0]) => delta(…) raised ZeroD
 to.Profile.from_epsilon_delta([]) =>
 to.Profile.from_epsilon_delta({}) =>
 to.Profile.from_epsilon_delta([1]) =>
-to.Profile.from_epsilon_delta(3) =>
-to.Profile.from_epsilon_delta("x") =>
 to.Profile.from_epsilon_delta(lambda _: 2.0) =>
 to.Profile.from_epsilon_delta(lambda _: np.nan) =>
 to.Profile.from_epsilon_delta([(1, 2)]) =>
@@ -109,7 +107,6 @@ B.basic_composition(math.nan) =>
 B.basic_composition([0.1, 0.2], [0.0, 0.0, 0.0]) =>
 B.basic_composition(0.1, 1.5) =>
 B.basic_composition(0.1, n=-1) =>
-B.basic_composition(0.1, n=10**400) =>
 B.advanced_composition(0.1, n=10, slack=0.0) =>
 B.advanced_composition(0.1, n=10, slack=0.1, form="other") =>
 B.advanced_composition([0.1, 0.2], slack=0.1, form="k-fold") =>
@@ -167,7 +164,6 @@ to.empirical([1.0, np.nan], [1.0]) => null_scores[1] must be a number, got nan
 to.empirical(["a"], [1.0]) => null_scores
 to.empirical([1.0], [1.0], 1.0) => confidence must be in (0, 1), got 1.0
 to.empirical([1.0], [1.0], 0.0) => confidence
-to.empirical([1.0], [1.0], np.nan) => confidence
 to.empirical([0.0], [1.0]).epsilon(2.0) => delta must be in [0, 1], got 2.0
 to.empirical([0.0], [1.0]).delta(np.nan) => epsilon must be in [-inf, inf], got nan
 to.empirical([0.0], [1.0]).mu(1.0) => failure must be in [0, 1), got 1.0
@@ -193,9 +189,7 @@ to.sweep(ADD, {}) => non-empty mapping
 to.sweep(ADD, [("x", [1])]) => non-empty mapping
 to.sweep(ADD, {"x": []}) => grid['x'] must be a non-empty sequence of values, got []
 to.sweep(ADD, {"x": "abc"}) => non-empty sequence
-to.sweep(ADD, {"x": 3}) => non-empty sequence
 to.sweep(ADD, {"x": np.array(3.0)}) => grid['x'] must be …, got array(3.)
-to.sweep(ADD, {"x": (i for i in range(3))}) => non-empty sequence
 to.sweep(ADD, {3: [1]}) => an argument of grid must be a str, got 3
 to.sweep(3, {"x": [1], "y": [2]}) => function must be callable with x, y, got 3
 to.sweep(ADD, {"x": [1], "y": [2]}, n_jobs=0) => n_jobs
@@ -229,14 +223,12 @@ to.calibrate(NOISE, {"curve": G(0.5)}, between=(0.5, 1.0)) => is [0, 0] at 0.5, 
 to.calibrate(lambda n: G(1) @ G(0.1) ** n, {"mu": 0.5}, integer=True) =>
     alone cost mu >= 1 at failure = 0; allow more loss$
 to.calibrate(NOISE, {"mu": 1.0}, between=(1, 1)) => between must be
-to.calibrate(NOISE, {"mu": 1.0}, between=3) => between must be
 to.calibrate(NOISE, {"mu": 1.0}, between=(0, 1)) => between must be
 to.calibrate(NOISE, {"mu": 1.0}, between=(5, 6)) => between
 to.calibrate(NOISE, {"mu": 1.0}, between=np.array(3.0)) => between must be a pair of numbers
 to.calibrate(NOISE, {"mu": 1.0}, between=np.ones((2, 2))) => between must be a pair of numbers
 to.calibrate(NOISE, {"mu": 1.0}, tol=0) => tol must be
 to.calibrate(G, {"mu": 1.0}, integer=1) => KindError: True or False
-to.calibrate(G, {"mu": 1.0}, integer="yes") => KindError: True or False
 to.calibrate(G, {"mu": 1.0}, integer=np.array([True, False])) => KindError: True or False
 to.calibrate(3, {"mu": 1.0}) => KindError: build must be a function …, got 3
 to.calibrate(G(1.0), {"mu": 1.0}) => KindError: build must be a function from a number to a curve, got G_{1}
@@ -259,7 +251,6 @@ to.allocate([lambda s: s], TARGET) => KindError:
 to.allocate([M.PureDP(1.0)], TARGET) => KindError:
 to.allocate([M.SubsampledGaussian(1.0, 0.01), REPLACED], TARGET) => PlanError:
 to.allocate([NOISE], TARGET, 2.0) => KindError: cost must be a function of the scales
-to.allocate([NOISE], TARGET, "cheap") => KindError: cost must be a function of the scales
 to.allocate([NOISE], TARGET, [1, 2]) => KindError: cost must be a function of the scales
 to.allocate([NOISE, NOISE], TARGET, lambda _: None) => the cost must be one real number, got None
 to.allocate([NOISE], TARGET, lambda _: float("inf")) => the cost must be in (0, inf), got inf
@@ -314,7 +305,6 @@ G(1.0).divergence(lambda t: 1 / (t - t)) => function… raised ZeroDivisionError
 G(1).law.quantile(0.5, under="R") => under must be one of 'P', 'Q', got 'R'
 G(1).law.quantile(0.0) => level must be
 G(1).law.quantile(1.0) => level must be
-G(1).law.quantile(2.0) => level must be
 G(1).law.quantile(math.nan) => level must be
 G(1).law.quantile("x") => level must be
 G(1).law.sample(3, None) => KindError: rng must be
@@ -328,7 +318,6 @@ to.Plan({to.Laplace(0.1): 3}) => KindError: write tradeoff.mechanisms.Laplace(sc
 to.Plan({to.PureDP(0.3): 3}) => KindError: write tradeoff.mechanisms.PureDP(epsilon=0.3)
 to.Plan({G(1) @ to.Laplace(1): 3}) => KindError: compose curves with @
 to.Plan({"x": 3}) => KindError: must be one of tradeoff.mechanisms
-to.Plan({3: 3}) => KindError: must be one of tradeoff.mechanisms
 to.Plan({M.Laplace: 3}) => KindError: must be one of tradeoff.mechanisms
 to.Plan([M.Laplace(scale=1)]) => KindError: mapping
 
@@ -378,6 +367,14 @@ M.PureDP(alpha=1) => TypeError: its parameters are epsilon
 to.dp_sgd(sigma=1, q=0.1, num_steps=9) => TypeError: noise_multiplier?…sample_rate?…did you mean steps?
 G(sigma=1) => TypeError: use tradeoff.mechanisms.Gaussian(noise_multiplier=...)$
 to.Laplace(scale=2) => TypeError: use tradeoff.mechanisms.Laplace(scale=...)$
+G(1).beta => AttributeError: use f(alpha)
+G(1).eps => AttributeError: use f.epsilon(delta)
+G(1).roc => AttributeError: use f.tpr(fpr), or tradeoff.plot(f, kind="roc")
+G(1).compose => AttributeError: use f @ g and f ** n
+G(1).guarantee => AttributeError: covers both orders
+G(1).nothing => AttributeError: no attribute 'nothing'$
+to.PureDP(1).eps => AttributeError: use f.epsilon(delta)
+(to.Laplace(1) @ G(1)).eps => AttributeError: use f.epsilon(delta)
 to.dpsgd => AttributeError: did you mean dp_sgd
 to.compose => AttributeError: compose curves with f @ g
 to.SubsampledGaussian => AttributeError: use tradeoff.mechanisms.SubsampledGaussian
@@ -546,7 +543,6 @@ filters.LinearBoundary(0.1, 0) => ^time must be in [1e-18, 1e+18], got 0
 
 to.plot(G(1), 0.5, ax=AX) => KindError: not a trade-off function; give a curve
 to.plot(G(1), "curve", ax=AX) => KindError: not a trade-off function; give a curve
-to.plot(G(1), None, ax=AX) => KindError: not a trade-off function; give a curve
 to.plot(G(1), (G(1), 3), ax=AX) => KindError: not a trade-off function; give a curve
 to.plot(G(1), M.Gaussian, ax=AX) => KindError: not a trade-off function; give a curve
 to.plot(ax=AX) => at least one curve
@@ -556,7 +552,6 @@ to.plot(G(1), ax=AX, progress=True) => must not be given, got
 to.plot(G(1), ax=AX, label="a") => must not be given, got
 to.plot(G(1), ax=AX, clip_on=False) => must not be given, got
 to.plot(G(1), interactive=True, progress=True) => ^style must be …Invalid property
-to.plot(G(1), interactive=True, label="a") => ^style must be …Invalid property
 to.plot(G(1), interactive=True, clip_on=False) => ^style must be …Invalid property
 to.plot((G(0.5), G(1)), ax=AX) => give (lower, upper)
 to.plot(to.Bounds(G(0.5), G(1)), ax=AX) => give (lower, upper)
@@ -569,8 +564,6 @@ to.plot(TABLE, interactive=True) => a heat map takes no kind
 plot.heatmap({"x": [1.0]}) => KindError:
 
 STEPS.epsilon(1e-5, tolerance=3) => TypeError: unknown keyword 'tolerance'; a question takes method, memory
-STEPS.epsilon(1e-5, tolerance="delta") => TypeError: unknown keyword 'tolerance'; a question takes method
-STEPS.epsilon(1e-5, tolerance=[1.0]) => TypeError: unknown keyword 'tolerance'; a question takes method
 STEPS.epsilon(1e-5, tolerance=None) => TypeError: unknown keyword 'tolerance'; a question takes method
 STEPS.epsilon(1e-5, memory="1") => memory
 STEPS.epsilon(1e-5, memory=1e6) => memory
@@ -610,7 +603,6 @@ BINNED("abc", 2, 1) => strategy must be a list of finite numbers
 BINNED([1], 10**6, 1) => bins must be so few
 MixtureOfGaussians(1.0, {0, 5}, (0.9, 0.1)) => must be a list of numbers
 MixtureOfGaussians(1.0, {0: 1, 5: 2}, (0.9, 0.1)) => must be a list of numbers
-MixtureOfGaussians(1.0, frozenset({1}), (0.9, 0.1)) => must be a list of numbers
 CanonicalNoise(to.PureDP(1)).sample(3, None) => KindError: rng must be a numpy.random.Generator, got None
 M.Subsampled(G(1), 0.5) => KindError: mechanism must be one of tradeoff.mechanisms, got G_{1}
 M.Subsampled(BATCH, 0.1) => any number of records

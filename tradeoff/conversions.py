@@ -22,8 +22,8 @@ from tradeoff.errors import DomainError, called, shown
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, meet, sqrt, where
-from tradeoff.intervals.polygon import ONE, Line, corners, hull, whole
 from tradeoff.operators.pointwise import maximum
+from tradeoff.operators.tabulate import largest, to_lines
 
 __all__ = ["from_renyi", "from_zcdp"]
 
@@ -286,18 +286,19 @@ def _ratios(w: Array, place: Array) -> tuple[Array, Array]:
 def _curve(
     best: tuple[Array, Array] | None, *, assume: Assumption, pure: float = math.inf
 ) -> PiecewiseLinear:
-    lines = _lines(*best) if best else []
+    slope, delta = _slopes(*best) if best else np.zeros((2, 0))
     if pure < 700:  # of which floats hold the exponential
-        lines += _to_lines(exp(np.array([pure])), Bounds.of(np.zeros(1)))
+        slope, delta = np.append(slope, exp(pure).upper), np.append(delta, 0.0)
+    bounded = (slope < math.inf) & (delta < 1)
+    lines = to_lines(slope[bounded], delta[bounded])
     # Lines of D_a(Q || P) are steep where alpha is small; those of D_a(P || Q) are their mirror images.
     mirrored = [(b, a, c) for a, b, c in lines]
     every = mirrored if assume == "one-order" else lines + mirrored
-    result = PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
-    return limited(result, BOUND)
+    return limited(largest(every, up=False), BOUND)
 
 
-def _lines(orders: Array, bounds: Array) -> list[Line]:
-    """Return the proved line x <= delta + s y of each order, for r and r' where its region ends.
+def _slopes(orders: Array, bounds: Array) -> tuple[Array, Array]:
+    """Return s and delta of the proved line x <= delta + s y of each order, for r, r' where its region ends.
 
     Divided by t (r^k - r'^k), k = t - 1, with e = (r'/r)^k - 1 and g = r' - 1: delta = [e^(k (d - u)) - (1 +
     e) (1 - k g)]/(-t e) and s = k r ((r'/r)^t - 1)/(t e); for t = 1, (d + v + g)/(u + v) and (r - r')/(u +
@@ -311,12 +312,8 @@ def _lines(orders: Array, bounds: Array) -> list[Line]:
     delta = meet(near, exp(k * (bounds - Bounds.of(u))) - exp(-k * both) * (1 - k * g)) / (-(k + 1) * e)
     slope = k * exp(u) * expm1(-(k + 1) * both) / ((k + 1) * e)
     first = orders == 1
-    return _to_lines(
-        where(first, (exp(u) - exp(-v)) / both, slope), where(first, (bounds + v + g) / both, delta)
+    slope, delta = (
+        where(first, (exp(u) - exp(-v)) / both, slope),
+        where(first, (bounds + v + g) / both, delta),
     )
-
-
-def _to_lines(slope: Bounds, delta: Bounds) -> list[Line]:
-    """Return lines slope alpha + beta = 1 - delta that bound something."""
-    pairs = zip(np.asarray(slope.upper).tolist(), np.asarray(delta.upper).tolist(), strict=True)
-    return [(whole(s), ONE, ONE - whole(d)) for s, d in pairs if s < math.inf and d < 1]
+    return slope.upper, delta.upper

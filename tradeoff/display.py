@@ -12,16 +12,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-_LETTERS = {
-    "α": "alpha",
-    "β": "beta",
-    "γ": "gamma",
-    "δ": "delta",
-    "η": "eta",
-    "μ": "mu",
-    "ρ": "rho",
-    "σ": "sigma",
-}
+_LETTERS = {each: unicodedata.name(each).split()[-1].lower() for each in "αβγδημρσ"}
 _SIGNS = {"ε": "varepsilon", "∞": "infty", "⊗": "otimes", "≥": "ge", "≤": "le", "×": "times"}
 _WORDS = {**{each: each for each in _LETTERS.values()}, "epsilon": "varepsilon", "inf": "infty"}
 _SYMBOL = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|[{''.join(_LETTERS | _SIGNS)}]")

@@ -28,7 +28,7 @@ from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.quadrature import QuadratureTransform
-from tradeoff.pld.shifts import LaplaceBatch, LaplaceLaw
+from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceBatch, LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 from tradeoff.pld.units import few_bits
 
@@ -97,7 +97,11 @@ def test_transform_holds_truth_within_errors(law, c, scaled, share):
 
 
 @pytest.mark.parametrize(
-    "law", [LaplaceLaw(0.7), GaussianLaw(0.5), discrete_gaussian_law(3.0, 2), ReversedPLD(LaplaceLaw(4.0))]
+    "law",
+    [
+        *(LaplaceLaw(0.7), BoundedRangeLaw(0.7), BoundedRangeLaw(30.0), GaussianLaw(0.5)),
+        *(discrete_gaussian_law(3.0, 2), ReversedPLD(LaplaceLaw(4.0))),
+    ],
 )
 @pytest.mark.parametrize("c", [0.3, 1.5, 40.0])
 def test_ratio_at_high_frequency_holds_truth(law, c):
@@ -137,7 +141,11 @@ def test_transform_of_many_laplace_laws_holds_truth(
 
 
 @pytest.mark.parametrize(
-    "law", [GaussianLaw(1e-6), pytest.param(discrete_gaussian_law(3.0, 2), marks=pytest.mark.slow)]
+    "law",
+    [
+        *(GaussianLaw(1e-6), LaplaceLaw(0.7), LaplaceLaw(1e-4), BoundedRangeLaw(0.7)),
+        pytest.param(discrete_gaussian_law(3.0, 2), marks=pytest.mark.slow),
+    ],
 )
 def test_around_at_high_frequency_bounds_period(law):
     """A period of the law is known to as many units as there are before y."""
@@ -221,6 +229,10 @@ def closed(law, c, y, mean):
         e = mp.mpf(plain.epsilon)
 
         def moment(s):
+            if isinstance(plain, BoundedRangeLaw):
+                return mp.sinh((s - mp.mpf(0.5)) * e) / (s - mp.mpf(0.5))  # but for a constant
+            if 2 * s == 1:
+                return mp.exp(-e / 2) * (1 + e / 2)
             return (s * mp.exp((s - 1) * e) + (s - 1) * mp.exp(-s * e)) / (2 * s - 1)
 
         return mp.log(moment(z) / moment(mp.mpf(c)) * mp.exp(turn))

@@ -13,7 +13,7 @@ from tests.fuzz.draw import Drawer
 from tests.truth.atoms import Atomic, TooMany
 from tests.truth.balls import ball
 from tests.truth.built import built
-from tests.truth.claims import check_range, refuted
+from tests.truth.claims import answer_query, check_range, overlap, refuted
 from tests.truth.operators import Product, Subsampled
 from tests.truth.spec import Spec
 from tradeoff.errors import NoClosedForm, PrecisionError, Undecided
@@ -22,17 +22,12 @@ from tradeoff.spec.saved_file import FILES
 Relation = Callable[[Spec, Drawer], Iterator[str]]
 
 
-def answer_query(curve: to.TradeOff, question: str, at: object, **how: object) -> to.Bounds:
-    """Ask one of the three questions."""
-    result: to.Bounds = (
-        curve.bounds(at, **how) if question == "beta" else getattr(curve.bounds, question)(at, **how)
-    )
-    return result
-
-
-def apart(one: to.Bounds, two: to.Bounds) -> bool:
-    """Whether two intervals for one number share no point."""
-    return bool(one.lower > two.upper or two.lower > one.upper)
+def disagree(question: str, at: object, **claims: to.Bounds) -> Iterator[str]:
+    """Yield the claims that share no point with the first one."""
+    (first, one), *others = claims.items()
+    for name, two in others:
+        if not overlap(one, two):
+            yield f"{question}({at!r}): {first} {one}, {name} {two}"
 
 
 def point(question: str, draw: Drawer) -> float:
@@ -56,9 +51,7 @@ def engines_meet(spec: Spec, draw: Drawer) -> Iterator[str]:
             result[method] = answer_query(curve, question, at, method=method)
         except (NoClosedForm, PrecisionError, to.errors.DomainError, to.errors.SizeError):
             continue
-    for method, claim in result.items():
-        if apart(result["usual"], claim):
-            yield f"{question}({at!r}): usual {result['usual']}, {method} {claim}"
+    yield from disagree(question, at, **result)
 
 
 def factors_commute(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -77,8 +70,7 @@ def powers_split(spec: Spec, draw: Drawer) -> Iterator[str]:
     f, (question, at) = built(spec), one_question(draw)
     m, n = draw.random.randint(1, 3), draw.random.randint(1, 3)
     one, two = answer_query(f ** (m + n), question, at), answer_query(f**m @ f**n, question, at)
-    if apart(one, two):
-        yield f"{question}({at!r}): f ** {m + n} {one}, f ** {m} @ f ** {n} {two}"
+    yield from disagree(question, at, **{f"f ** {m + n}": one, f"f ** {m} @ f ** {n}": two})
 
 
 def profile_turns(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -95,8 +87,7 @@ def profile_turns(spec: Spec, draw: Drawer) -> Iterator[str]:
 def twice_is_nothing(spec: Spec, draw: Drawer) -> Iterator[str]:
     """f^-1^-1 = f."""
     f, (question, at) = built(spec), one_question(draw)
-    if apart(answer_query(~~f, question, at), answer_query(f, question, at)):
-        yield f"{question}({at!r}): ~~f {answer_query(~~f, question, at)}, f {answer_query(f, question, at)}"
+    yield from disagree(question, at, f=answer_query(f, question, at), twice=answer_query(~~f, question, at))
 
 
 def answers_fall(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -152,9 +143,8 @@ def arrays_are_scalars(spec: Spec, draw: Drawer) -> Iterator[str]:
         yield f"{question} of shape (3, 1) has shape {together.lower.shape}"
     for k in range(3):
         alone = answer_query(built(spec), question, float(at[k]))
-        if apart(alone, to.Bounds(together.lower[k, 0], together.upper[k, 0])):
-            among = f"{together.lower[k, 0]!r}, {together.upper[k, 0]!r}"
-            yield f"{question}({at[k]!r}): alone {alone}, among {at.tolist()} {among}"
+        among = to.Bounds(together.lower[k, 0], together.upper[k, 0])
+        yield from disagree(question, at[k], alone=alone, **{f"among {at.tolist()}": among})
 
 
 def tolerance_narrows(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -164,8 +154,9 @@ def tolerance_narrows(spec: Spec, draw: Drawer) -> Iterator[str]:
         narrow = answer_query(built(spec), question, at, tol=tol)
     except PrecisionError:
         return
-    if apart(narrow, answer_query(built(spec), question, at)):
-        yield f"{question}({at!r}): tol {tol!r} {narrow}, usual {answer_query(built(spec), question, at)}"
+    yield from disagree(
+        question, at, usual=answer_query(built(spec), question, at), **{f"tol {tol!r}": narrow}
+    )
     if question == "epsilon" and narrow.width > tol:
         yield f"{question}({at!r}): tol {tol!r} is exceeded by {narrow}"
 
@@ -177,8 +168,7 @@ def history_is_forgotten(spec: Spec, draw: Drawer) -> Iterator[str]:
     for earlier, where in before:
         answer_query(used, earlier, where)
     late, early = answer_query(used, question, at), answer_query(fresh, question, at)
-    if apart(late, early):
-        yield f"{question}({at!r}): fresh {early}, after {before} {late}: no common point"
+    yield from disagree(question, at, fresh=early, **{f"after {before}": late})
     if late != early:
         yield f"{question}({at!r}): fresh {early}, after {before} {late}"
 
@@ -243,8 +233,7 @@ def certificates_verify(spec: Spec, draw: Drawer) -> Iterator[str]:
     except to.errors.VerificationError as error:
         yield f"certify({question!r}, {at!r}) does not verify: {error}"
     answer = answer_query(f, question, at)
-    if apart(answer, to.Bounds(made.lower, made.upper)):
-        yield f"{question}({at!r}): answered {answer}, certified {made.lower!r}, {made.upper!r}"
+    yield from disagree(question, at, answered=answer, certified=to.Bounds(made.lower, made.upper))
 
 
 def divergences_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -253,9 +242,7 @@ def divergences_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
     result = [f.bounds.renyi(order) for order in orders]
     if result[0].lower > result[1].upper:
         yield f"renyi falls: {orders[0]!r} {result[0]}, {orders[1]!r} {result[1]}"
-    twice, added = (f @ f).bounds.renyi(orders[0]), 2 * result[0]
-    if apart(twice, added):
-        yield f"renyi({orders[0]!r}) of f @ f {twice}, twice that of f {added}"
+    yield from disagree("renyi", orders[0], of_product=(f @ f).bounds.renyi(orders[0]), twice=2 * result[0])
     for order, claim in zip(orders, result, strict=True):
         try:
             wrong = refuted(claim, spec.renyi(order)) if isinstance(spec, Atomic) else None
@@ -286,7 +273,7 @@ def plans_compose(spec: Spec, draw: Drawer) -> Iterator[str]:
     plan = to.Plan({to.mechanisms.Custom(f): n}).guarantee()
     whole, power = answer_query(plan, question, at), answer_query(f**n, question, at)
     wrong = whole.lower > power.upper if question == "beta" else whole.upper < power.lower
-    if wrong or (f.symmetric and apart(whole, power)):
+    if wrong or (f.symmetric and not overlap(whole, power)):
         yield f"{question}({at!r}): plan {whole}, {f!r} ** {n} {power}"
 
 

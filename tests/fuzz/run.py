@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from flint import arb
 
 from tests.fuzz.draw import Drawer
-from tests.fuzz.relations import RELATIONS, answer_query
+from tests.fuzz.relations import RELATIONS
 from tests.fuzz.shrink import as_test
 from tests.truth.atoms import TooMany
 from tests.truth.built import built, written
-from tests.truth.claims import refuted
+from tests.truth.claims import answer_query, refuted
 from tests.truth.spec import Spec
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import TradeOffError

@@ -3,7 +3,9 @@
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
+from operator import matmul
 
 import numpy as np
 import pytest
@@ -14,11 +16,9 @@ from tradeoff.accounting.conjugation import conjugate
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 
-DPSGD = {"sigma": 1.1, "rate": 0.01}
-
 
 def step():
-    return to.subsample(to.Gaussian(1 / DPSGD["sigma"]), DPSGD["rate"])
+    return to.subsample(to.Gaussian(1 / 1.1), 0.01)
 
 
 CURVES = {
@@ -106,26 +106,18 @@ def test_pickled_copies_and_threads_give_equal_answers(name, fresh):
     assert dict(zip(QUESTIONS, answers, strict=True)) == fresh(name)
 
 
-def products():
-    yield [step() ** 300, to.Laplace(0.1) ** 10, to.Gaussian(0.5)]
-    yield [
-        DiscreteGaussianCurve(3.0, 1) ** 4,
-        DiscreteGaussianCurve(3.0 + 1e-9, 1) ** 4,
-        to.Laplace(0.2) ** 4,
-    ]  # printed alike
-    points = np.linspace(0, 1, 41)
-    yield [to.PiecewiseLinear(points, (1 - points) ** power) ** 4 for power in (2.0, 2.0 + 1e-9)]
+POINTS = np.linspace(0, 1, 41)
+PRODUCTS = {
+    "kinds": [step() ** 300, to.Laplace(0.1) ** 10, to.Gaussian(0.5)],
+    "digits": [*(DiscreteGaussianCurve(s, 1) ** 4 for s in (3.0, 3.0 + 1e-9)), to.Laplace(0.2) ** 4],
+    "polygons": [to.PiecewiseLinear(POINTS, (1 - POINTS) ** power) ** 4 for power in (2.0, 2.0 + 1e-9)],
+}
+"""Factors of several kinds, or printed alike."""
 
 
-@pytest.mark.parametrize("factors", list(products()), ids=["kinds", "digits", "polygons"])
+@pytest.mark.parametrize("factors", PRODUCTS.values(), ids=PRODUCTS)
 def test_the_order_of_factors_does_not_matter(factors):
-    def product(order):
-        result = to.Identity()
-        for f in order:
-            result = result @ f
-        return result
-
-    one, other = product(factors), product(factors[::-1])
+    one, other = (reduce(matmul, each, to.Identity()) for each in (factors, factors[::-1]))
     assert one == other
     for kind, at in QUESTIONS[::3]:
         assert answer(one, kind, at) == answer(other, kind, at)

@@ -1,7 +1,7 @@
 """Maxima, minima, mixtures, groups and envelopes of whole curves, against balls."""
 
 from fractions import Fraction
-from functools import cache, reduce
+from functools import reduce
 from itertools import product
 from operator import matmul
 
@@ -22,15 +22,15 @@ from tradeoff.accounting.lattice.engine import LatticeEngine
 from tradeoff.errors import DomainError, PrecisionError
 
 
-@pytest.mark.parametrize("alpha", [1e-300, 1e-16, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-9])
 @pytest.mark.parametrize("rate", [1e-3, 0.3, 0.9])
-def test_inverse_of_sampled_minimum_inverts_beta(alpha, rate):
+def test_inverse_of_sampled_minimum_inverts_beta(rate):
     """Of f^-1(alpha) = t: f is at most alpha at t, and at least alpha before it."""
     order = to.subsample(to.minimum(to.PureDP(0.3), to.Gaussian(0.5)), rate)
-    result = (~order).bounds(alpha)
-    assert result.width <= 1e-10
-    assert order.bounds(result.upper).lower <= alpha
-    assert order.bounds(result.lower).upper >= alpha
+    for alpha in (1e-300, 1e-16, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-9):
+        result = (~order).bounds(alpha)
+        assert result.width <= 1e-10
+        assert order.bounds(result.upper).lower <= alpha
+        assert order.bounds(result.lower).upper >= alpha
 
 
 def test_product_of_whole_curves_refuses_narrow_tolerance_at_once(monkeypatch):
@@ -106,29 +106,20 @@ PAIRS = {
 }
 
 
-@cache
-def delta_truth(name, epsilon):
-    return PAIRS[name].delta(epsilon)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "epsilon", "tol"), [*product(PAIRS, (0.01, 0.25, 0.5, 0.6), (1e-6, 1e-9))])
-def test_delta_of_maximum_reaches_tolerance(name, epsilon, tol):
-    f, truth = built(PAIRS[name]), delta_truth(name, epsilon)
+@pytest.mark.parametrize(("name", "epsilon"), [*product(PAIRS, (0.01, 0.25, 0.5, 0.6))])
+def test_delta_and_epsilon_of_maximum_reach_tolerance(name, epsilon):
+    f, truth = built(PAIRS[name]), PAIRS[name].delta(epsilon)
     assert truth.rel_accuracy_bits() > 50
-    result = f.bounds.delta(epsilon, tol=tol)
-    check(result, truth)
-    assert result.width <= tol * result.upper
     check(f.bounds.delta(epsilon), truth)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "epsilon"), [*product(PAIRS, (0.01, 0.25, 0.5))])
-def test_epsilon_of_maximum_inverts_delta(name, epsilon):
-    f, truth = built(PAIRS[name]), float(delta_truth(name, epsilon))
+    for tol in (1e-6, 1e-9):
+        result = f.bounds.delta(epsilon, tol=tol)
+        check(result, truth)
+        assert result.width <= tol * result.upper
     # epsilon(delta) falls: at a delta not below delta(eps) it is at most eps, and the other way round.
-    assert f.bounds.epsilon(truth * (1 + 2**-50), tol=1e-7).lower <= epsilon
-    assert f.bounds.epsilon(truth * (1 - 2**-50), tol=1e-7).upper >= epsilon
+    if epsilon < 0.6:
+        assert f.bounds.epsilon(float(truth) * (1 + 2**-50), tol=1e-7).lower <= epsilon
+        assert f.bounds.epsilon(float(truth) * (1 - 2**-50), tol=1e-7).upper >= epsilon
 
 
 @pytest.mark.slow

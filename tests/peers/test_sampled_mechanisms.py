@@ -130,17 +130,8 @@ def test_mixtures_of_gaussians(sensitivities, probabilities, adjacency, delta):
             0.072142753,
             -4,
             [
-                0.05269344,
-                0.07510462,
-                0.09546907,
-                0.10552514,
-                0.10686974,
-                0.10149509,
-                0.09162041,
-                0.07936186,
-                0.06644975,
-                0.05409823,
-                0.09916991,
+                *(0.05269344, 0.07510462, 0.09546907, 0.10552514, 0.10686974, 0.10149509),
+                *(0.09162041, 0.07936186, 0.06644975, 0.05409823, 0.09916991),
             ],
         ),
     ],
@@ -157,8 +148,7 @@ def test_mixtures_of_gaussians_composed():
     first = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2])
     second = m.MixtureOfGaussians(2.0, [0.0, 2.0, 3.0], [0.33, 0.34, 0.33])
     bounds = to.Plan({first: 3, second: 2}).guarantee().bounds.epsilon(1e-6)
-    assert bounds.lower == pytest.approx(17.193114489, abs=1e-9)
-    assert bounds.upper == pytest.approx(17.193114489, abs=1e-9)
+    assert list(bounds) == pytest.approx([17.193114489] * 2, abs=1e-9)
 
 
 def truncated_there(records, rate, most, sigma):
@@ -208,15 +198,14 @@ def test_truncated_batches_composed():
 
 def test_truncated_batches_at_extremes():
     # PLD, test_truncated_gaussian_matches_gaussian: always cut, and never.
-    always = m.TruncatedSubsampledGaussian(1.0, 1.0, 100, 1000)
+    cut = m.TruncatedSubsampledGaussian
     peer = to.GaussianMixtures(null={0: 0.9, -2: 0.1}, alternative={0: 0.9, 2: 0.1}, sigma=1.0)
     for epsilon in (0.0, 1.0, 3.0):
-        assert always.curve().delta(epsilon) <= peer.delta(epsilon)
-    never = m.TruncatedSubsampledGaussian(1.0, 0.1, 1000, 1000, adjacency="replace-one")
+        assert cut(1.0, 1.0, 100, 1000).curve().delta(epsilon) <= peer.delta(epsilon)
+    never = cut(1.0, 0.1, 1000, 1000, adjacency="replace-one")
     assert never.curve() == replaced(1.0, 1.0, 0.1)
-    never = m.TruncatedSubsampledGaussian(1.0, 0.1, 1000, 1000)
-    assert never.curve() == m.SubsampledGaussian(1.0, 0.1).curve()
-    assert m.TruncatedSubsampledGaussian(1.0, 1.0, 1000, 1000).curve() == to.Gaussian(1)
+    assert cut(1.0, 0.1, 1000, 1000).curve() == m.SubsampledGaussian(1.0, 0.1).curve()
+    assert cut(1.0, 1.0, 1000, 1000).curve() == to.Gaussian(1)
 
 
 THREE_SHIFTS = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2]).curve()

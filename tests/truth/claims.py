@@ -89,5 +89,11 @@ def law_top(curve: to.TradeOff) -> float | None:
 
 def answers(spec: Spec, curve: to.TradeOff, question: str, at: float, **how: object) -> str | None:
     """Ask curve and oracle the same question; return what is wrong with the answer."""
-    claim = curve.bounds(at, **how) if question == "beta" else getattr(curve.bounds, question)(at, **how)
-    return refuted(claim, getattr(spec, question)(at))
+    return refuted(answer_query(curve, question, at, **how), getattr(spec, question)(at))
+
+
+def answer_query(curve: to.TradeOff, question: str, at: object, **how: object) -> to.Bounds:
+    """Ask one of the three questions."""
+    ask = curve.bounds if question == "beta" else getattr(curve.bounds, question)
+    result: to.Bounds = ask(at, **how)
+    return result

@@ -1,4 +1,4 @@
-"""Piecewise-linear curves in fractions: hulls, maxima, inverses, groups, all exact."""
+"""Piecewise-linear curves in fractions: hulls, maxima, inverses, all exact."""
 
 from __future__ import annotations
 
@@ -61,21 +61,6 @@ class Polygon(Atomic):
     def inverse(self) -> Polygon:
         """Return T(Q, P)."""
         return of((b, a) for a, b in self.vertices)
-
-    def group(self, k: int) -> Polygon:
-        """Return 1 - (1 - f)^(o k), for symmetric f."""
-        result = of([(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))])
-        for _ in range(k):
-            result = result._after(self)
-        return result
-
-    def _after(self, f: Polygon) -> Polygon:
-        """Return a -> self(1 - f(a)): corners of f and preimages of corners of self."""
-        back = f.inverse()
-        corners = {a for a, _ in f.vertices} | {
-            back.at(1 - a) for a, _ in self.vertices if back.at(1 - a) <= 1
-        }
-        return of((a, self.at(1 - f.at(a))) for a in corners | {Fraction(0), Fraction(1)})
 
     def minimum(self, other: Polygon) -> Polygon:
         """Return the hull of min{f, g}."""

@@ -183,7 +183,8 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
             why = f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
             return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))
-    sides, most, low = _checked(h, d.lower), cap(h), floor(h) if d.upper == 0 else 0.0
+    sides, most = _checked(h, d.lower), cap(h)
+    low = max(map(_tail, both_orders(h))) if d.upper == 0 else 0.0
     if not sides:
         return Least(Bounds(0.0, 0.0), 0.5)
     if low >= most * (1 - 1e-12):
@@ -250,17 +251,13 @@ def cap(f: TradeOff) -> float:
     return min(most, 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach))))))
 
 
-def floor(f: TradeOff) -> float:
-    """Return a mu that f >= G_mu needs because of the tails, however rarely they are reached.
+def _tail(f: TradeOff) -> float:
+    """Return a mu that f >= G_mu needs because of large losses, however rare they are.
 
     Let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1, where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1
     - G_m(alpha)), which as alpha tends to 0 is more than 1 - G_mu(alpha) for every mu < m. Subsampling keeps
     such an event, products multiply them.
     """
-    return max(_tail(f), _tail(f.inverse()))
-
-
-def _tail(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return f.least
     if isinstance(f, Tensor):

@@ -18,13 +18,12 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
 from tradeoff.curves.product import combine_masses
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals import polygon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import log, minimum, rational, sqrt, total
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
-from tradeoff.operators.tabulate import largest
+from tradeoff.operators.tabulate import largest, to_lines
 from tradeoff.pld.law import bound_mass
 
 _BITS = balls.PRECISION // 2
@@ -243,10 +242,9 @@ class BerryEsseen:
     def _polygon(self) -> TradeOff:
         slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
         # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.
-        height = (1 - Bounds.of(self._delta(log(slope).lower, 1))).lower
-        ends = (map(polygon.whole, side.tolist()) for side in (slope, height))
-        lines = ((s, polygon.ONE, h) for s, h in zip(*ends, strict=True))
-        below = largest(lines, up=False).assuming(*self.of.assumptions)
+        below = largest(to_lines(slope, self._delta(log(slope).lower, 1)), up=False).assuming(
+            *self.of.assumptions
+        )
         return symmetrise(below, assume="both-orders") if self.of.symmetric else below
 
     def lower(self, alpha: ArrayLike) -> Any:
