@@ -241,11 +241,10 @@ def test_delta_contains_truth(make, truth, epsilons, width):
 @pytest.mark.parametrize("loc", [0.0, 1e3, 1e6])
 @pytest.mark.parametrize("a", [0.054712659020224326, 0.5, 1.5, 2.0, 5.0])
 def test_delta_of_power_laws_contains_truth(a, loc, flipped):
-    spec = Powers(a, "beta", loc)
-    pair = [st.uniform(loc=loc), st.beta(a, 1, loc=loc)]
-    curve = to.from_scipy(*(pair[::-1] if flipped else pair))
+    spec, pair = Powers(a, "beta", loc), [st.uniform(loc=loc), st.beta(a, 1, loc=loc)]
+    curve, spec = (to.from_scipy(*pair[::-1]), ReversedPLD(spec)) if flipped else (to.from_scipy(*pair), spec)
     for epsilon in (0.0, 1.0, 5.0, 12.0, 25.0, 40.0):
-        check(curve.bounds.delta(epsilon), (ReversedPLD(spec) if flipped else spec).delta(epsilon))
+        check(curve.bounds.delta(epsilon), spec.delta(epsilon))
 
 
 @pytest.mark.parametrize(

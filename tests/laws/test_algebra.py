@@ -24,7 +24,6 @@ from tests.strategies import (
     exact_curves,
     factors,
     float_curves,
-    gaussians,
     in_time,
     log_uniform,
     small_exact_curves,
@@ -129,14 +128,6 @@ class TestMonoid:
 
 
 class TestOrder:
-    @few
-    @given(gaussians, log_uniform(1.0, 2.0), factors, epsilons, alphas)
-    def test_the_product_is_monotone(self, f, times, h, epsilon, alpha):
-        g = to.Gaussian(f.mu * times)
-        assert f >= g
-        assert (f @ h).bounds.delta(epsilon).lower <= (g @ h).bounds.delta(epsilon).upper * (1 + 4e-16)
-        assert (f @ h).bounds(alpha).upper >= (g @ h).bounds(alpha).lower * (1 - 4e-16)
-
     @given(small_exact_curves, small_exact_curves, small_exact_curves, epsilons)
     def test_the_product_is_monotone_on_the_hull(self, f, g, h, epsilon):
         least, most = to.minimum(f, g), to.maximum(f, g)
