@@ -342,7 +342,8 @@ def serve(checkout: str, limit: int) -> None:
             try:
                 result = answer(Row(*fields), where, floor=floor)
             except Exception as error:  # noqa: BLE001 - a refusal is an answer
-                result = {"failed": type(error).__name__}
+                stopped = getattr(error, "returncode", 0) == -signal.SIGXCPU  # of a command
+                result = {"failed": f"> {limit}" if stopped else type(error).__name__}
             os.chdir("/")
         print(json.dumps(result), flush=True)
         os._exit(0)

@@ -282,7 +282,7 @@ M.Custom(G(1), other_order="f") => KindError: is not a trade-off function
 M.Custom(G(1), adjacency="zero-out") => adjacency must be
 M.Custom(G(sympy.Symbol("mu"))) => SymbolError: free symbols mu
 
-to.certify(G(1), "mu", 0.1) => question must be one of delta, epsilon, beta
+to.certify(G(1), "mu", 0.1) => question must be one of 'delta', 'epsilon', 'beta'
 to.certify(G(1), "beta", 2.0) => alpha must be in
 to.certify(to.approximate_dp(1, 0.1), "epsilon", 0.05) => delta must be above the mass at infinity
 to.certify(M.Gaussian(noise_multiplier=1), "delta", 1.0) => KindError: guarantee
@@ -750,13 +750,111 @@ G(1)(np.ma.masked_array([0.5], [True])) => masked
 B.basic_composition(0.1, n=2**63) => n must be an integer from 0 to 9007199254740992
 to.subsample(G(1), 0.1, scheme=[]) => scheme must be one of 'poisson'
 to.PiecewiseLinear(0.5, 0.5) => must be a list of vertices
-G(1).law.cdf([0.0, np.nan]) => NaN
+G(1).law.cdf([0.0, np.nan]) => loss[1] must be in [-inf, inf], got nan
 B.renyi_route(to.Laplace(1.0), 1e-5, orders=2.0) => list of orders
 B.zcdp_route(SYMBOL, 1e-5) => number
 B.classical_gaussian(SYMBOL, 1e-5) => number
 B.renyi_route(G(SYMBOL), 1e-5) => SymbolError: number
 L.kappa3(G(SYMBOL)) => NoClosedForm: no formula of the kappa3….subs
 L.kappa3bar(G(SYMBOL)) => NoClosedForm: no formula of the kappa3….subs
+
+to.plot(G(1), labels=5, ax=AX) => labels must be 1 texts, one for each item, got 5
+to.plot(G(1), labels=[3], ax=AX) => labels must be 1 texts, one for each item, got [3]
+to.plot(G(1), labels=[None], ax=AX) => labels must be 1 texts, one for each item, got [None]
+to.plot(G(1), labels="a", ax=AX) => labels must be 1 texts, one for each item, got 'a'
+to.plot(G(1), scale="foo", interactive=True) => scale must be one of 'linear', 'loglog', got 'foo'
+to.plot(G(1), kind="foo", interactive=True) => kind must be one of 'tradeoff', …, got 'foo'
+to.plot(G(1), color="nosuch", ax=AX) =>
+    ^matplotlib cannot draw it: 'nosuch' is not a valid color value.; give axes of
+to.plot(G(1), linewidth="x", ax=AX) => ^matplotlib cannot draw it: could not convert …; give axes
+to.plot(G(1), ax="x") => ^matplotlib cannot draw it: 'str' object has no …; give axes
+to.plot(G(1), interactive=True, ax=AX) => ax must be None if interactive
+to.plot(G(1), inset=(0.5, 0.2), ax=AX) => inset must be two type I errors
+
+to.empirical([0.0, 1.0], [1.0, 2.0]).estimate @ G(1) => KindError: estimate
+to.empirical([0.0, 1.0], [1.0, 2.0]).refutes(to.empirical([0.0], [1.0]).estimate) => KindError: estimate
+to.audits.from_losses([0.0], [0.0]).estimate @ G(1) => KindError: estimate
+to.empirical([0.0], [1.0]).refutes(0.5) => KindError: not a trade-off function
+to.empirical([0.0], [1.0]).refutes(G(SYMBOL)) => SymbolError:
+to.audits.LossSample(np.array([np.inf]), np.zeros(3), 0.95) => probability 0
+to.audits.one_run(100, 100, 100).refutes(ESTIMATE) => KindError: estimate
+to.audits.one_run(1, 2, 3, assumptions="independent") => assumptions must be 'product' or None
+to.audits.one_run(1, 2, 10**8, assumptions="product") => canaries must be at most 10000000
+to.audits.one_run(1, 2, 3, delta=1e-5, sequential=True) =>
+    delta must be 0 for sequential guesses without assumptions
+to.audits.one_run(1, 2, 3, sequential=1) => sequential must be True or False, got 1
+
+to.compare(G(1), {"wrong": 3}) => KindError: not a trade-off function
+TABLE.to_latex(pivot="upper") => pivot must be one of 'x', 'y', got 'upper'
+
+filters.GDPFilter(1).spend(to.TotalVariation(0.1)) => KindError: no finite mu …; spend it in a ResidueFilter
+filters.GDPFilter(1).spend(M.DiscreteGaussian(sigma=3)) => KindError: no finite mu …; spend it in a
+filters.PureDPFilter(1).spend(G(0.1)) => KindError: no finite epsilon for delta = 0 …; spend it in
+filters.ApproximateDPFilter(1, 1e-5).spend(G(0.1)) => KindError: choose a delta for it, within step_delta
+filters.RenyiFilter(2, 1).spend(to.TotalVariation(0.1)) => KindError: spend a curve that bounds it
+filters.ResidueFilter(1).spend(M.DiscreteGaussian(sigma=3)) => KindError: give the filter a delta and a
+filters.IndividualGDPFilter(1, 3).spend(to.TotalVariation(0.1)) => KindError: each record
+filters.MixtureOdometer(1e-5, r=1).spend(to.TotalVariation(0.1)) => KindError: no finite rho
+filters.MixtureOdometer(1e-5, r=1).spend(to.approximate_dp(0.1, 1e-9)) => KindError: no finite rho
+filters.MixtureOdometer(1e-5, r=1).bound([1.0, -1.0]) => clock must be in [0, inf), got [1.0, -1.0]
+filters.GaussianSimulator(math.inf, np.random.default_rng(1)) => draw must be finite
+filters.GaussianSimulator(math.nan, np.random.default_rng(1)) => draw must be finite
+filters.GDPFilter.from_state(filters.PureDPFilter(1).state()) => GDPFilter
+type("Mine", (filters.GDPFilter,), {})(1).state() => KindError: name of its own
+filters.FDPFilter(to.PureDP(1)) => KindError: 0.01495 together…GDPFilter
+filters.FDPFilter(to.Laplace(1) @ G(1)) => KindError: 0.01495 together…GDPFilter
+filters.FDPFilter(1) => KindError: 0.01495 together…GDPFilter
+filters.FDPFilter(G(sympy.Symbol("m"))) => KindError: GDPFilter(m)
+filters.exact_release(1, M.Gaussian(noise_multiplier=1)) => KindError: DiscreteGaussian or a DiscreteLaplace
+filters.exact_release(1.5, M.DiscreteGaussian(sigma=1)) => value must be
+filters.exact_release(True, M.DiscreteGaussian(sigma=1)) => value must be
+filters.exact_release(np.array([1, 2]), M.DiscreteGaussian(sigma=1)) => value must be
+filters.exact_release(1, M.DiscreteGaussian(sigma=1), 7) => numpy.random.Generator
+
+to.Plan({STEP: 1}) @ to.Plan({M.Laplace(scale=3): 1}, "replace-one") => PlanError: must have one adjacency
+to.Plan({STEP: 1}) @ to.Laplace(1) => KindError: must be a Plan
+to.Plan({M.Custom(G(1), adjacency="replace-one"): 1}) => PlanError: stated for replace-one neighbours
+RandomizedResponse() => either epsilon or flip
+RandomizedResponse(epsilon=1, flip=0.1) => either epsilon or flip
+RandomizedResponse(flip=0) => flip must be
+RandomizedResponse(flip=0.6) => flip must be
+RandomizedResponse(flip=1e-310) => epsilon must be
+BallsInBins(1, bins=0, epochs=2) => bins
+BallsInBins(1, bins=2, epochs=0) => epochs
+BallsInBins(0, bins=2, epochs=2) => noise_multiplier
+
+to.Profile.from_epsilon_delta(None, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: math.nan, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: -0.1, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: 1.1, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: None, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: 10**400, [0.0]) =>
+to.Profile.from_epsilon_delta(lambda _: 0.1, ["x"]) =>
+
+to.allocate([(NOISE, 10**12), NOISE], {"epsilon": 1, "delta": 0}) =>
+    must be an integer from 1 to 1000000000000, got 1000000000001
+to.allocate([(lambda s: to.PureDP(1 / s), 2**62)] * 2, TARGET) => got 9223372036854775808
+to.allocate([(NOISE, 10**20)], TARGET) => must be an integer from 1 to 1000000000000, got 100000000000
+to.allocate([lambda s: s / 0], TARGET) => build(1.0) raised ZeroDivisionError: … by zero
+to.allocate([NOISE], TARGET, lambda scales: scales[0] / 0) => cost(…) raised ZeroDivisionError: … by zero
+to.allocate([lambda s: G(SYMBOL / s)], {"mu": 1}) => SymbolError: free symbols
+to.allocate([NOISE, (NOISE, 4)], TARGET, lambda s: s[1]) => parts[0] must be more private, and cost more
+to.calibrate(lambda s: s, {"mu": 1}) => KindError: is not a trade-off function
+to.calibrate(lambda s: L.clt(to.Laplace(1 / s) ** 9), {"epsilon": 1, "delta": 0.1}) => KindError: estimate
+to.sweeps.stream(3, {"x": [1]}) => must be callable
+B.classical_gaussian(1.0, 1e-5) => exact_gaussian
+
+STEPS.epsilon(1e-5, memory=10) => memory must be …MiB
+
+Skellam(1e12).curve().delta(0) => SizeError: above the cap
+BinomialNoise(2**40).curve().delta(0) => SizeError: above the cap
+M.strategy_sensitivity([1], separation=0) => separation
+M.strategy_sensitivity([1], participations=0) => participations
+M.strategy_sensitivity([1], steps=5000) => steps
+M.strategy_sensitivity([[1, 0], [0, 1]], steps=3) => steps must be the number of rows, 2
+M.blt_strategy([2], [1], 3) => decay
+
+TABLE["z"] => column must be one of 'x', 'y', 'value', got 'z'
 """
 
 

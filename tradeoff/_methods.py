@@ -35,8 +35,6 @@ else:
     TradeOff = BoundsView = object
 
     class _Lazy:
-        """A module that is imported when first used."""
-
         def __init__(self, name: str) -> None:
             self._name = name
 

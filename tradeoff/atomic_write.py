@@ -15,10 +15,7 @@ from tradeoff.errors import DomainError, file_name, shown
 
 
 def read_text(path: str | PathLike[str], limit: int) -> str:
-    """Return a file of UTF-8 text, its line ends as they are; ``DomainError`` if it exceeds the limit.
-
-    Named pipes outside /dev are refused: opening one without a writer would block forever.
-    """
+    """Return a file of UTF-8 text up to a limit; of named pipes only those in /dev, as others may block."""
     place = file_name(path)
     try:
         if stat.S_ISFIFO(place.stat().st_mode) and not str(place).startswith("/dev/"):

@@ -150,11 +150,6 @@ def log_quotient(q: Fraction, p: Fraction) -> Balls:
     return arb.log1p(to_ball((q - p) / p)) if near else arb.log(to_ball(q / p))
 
 
-def clip_probability(p: Balls) -> Balls:
-    """Intersect balls with [0, 1], which contains the truth."""
-    return maximum(minimum(p, arb(1)), arb(0))
-
-
 def choose(gap: Balls, first: Balls, second: Balls) -> Balls:
     """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, else the union of both."""
     if isinstance(gap, FloatBalls):

@@ -17,12 +17,12 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, losses, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import exactly, rounded
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, domain
 from tradeoff.families.approximate_dp import TotalVariation, approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Array, Bounds
-from tradeoff.intervals.functions import expm1, log, log1p, sqrt, total, whole
+from tradeoff.intervals.functions import expm1, log, log1p, rational, sqrt, total
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.operators.symmetrise import Envelope
 
@@ -119,7 +119,7 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     (0.75, 2e-06)-DP by basic composition
     """
     e, d = losses(epsilon, delta)
-    times = whole(count("n", n, 0, MOST))
+    times = rational(count("n", n, 0, MOST))
     loss, failure = (times * total(e)).upper, min((times * total(d)).upper, 1.0)
     return Baseline(loss, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
 
@@ -159,7 +159,7 @@ def advanced_composition(
     (6.30824, 1e-06)-DP by advanced composition, k-fold
     """
     e, d = losses(epsilon, delta)
-    times, paid = whole(count("n", n, 0, MOST)), _probability("slack", slack)
+    times, paid = rational(count("n", n, 0, MOST)), _probability("slack", slack)
     choice("form", form, get_args(Form))
     failure = min((paid + times * total(d)).upper, 1.0)
     squares = times * total(map(Bounds, *(Bounds.of(e) ** 2)))
@@ -293,11 +293,10 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     (2.64401, 1e-06)-DP by Renyi route
     """
     target = _probability("delta", delta)
-    if not np.iterable(orders):
-        raise DomainError(f"orders = {shown(orders)} is not a list of orders above 1")
-    checked = [number("order", a, 1, open_low=True, open_high=True) for a in orders]
+    listed = orders if np.iterable(orders) else ()
+    checked = [number("order", a, 1, open_low=True, open_high=True) for a in listed]
     if not checked:
-        raise DomainError("orders is empty; give at least one order above 1")
+        raise domain("orders", orders, "a list of orders above 1")
     result = min(converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
     hypotheses = ("divergences of fixed mechanisms add",)
     return Baseline(max(result, 0.0), target, "Renyi route", _CKS, hypotheses, one_order=not curve.symmetric)
@@ -457,7 +456,7 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     scale 10 for (1, 0)-DP by Laplace noise, basic composition
     """
     (e, size), n = _positive(epsilon=epsilon, sensitivity=sensitivity), count("n", n, 1, MOST)
-    scale = (whole(n) * size / e).upper
+    scale = (rational(n) * size / e).upper
     name, source = "Laplace noise, basic composition", "Dwork, Roth 2014, Theorems 3.6 and 3.16"
     return Calibration(scale, e, 0.0, name, source, Laplace(_over(size, scale)) ** n)
 
@@ -490,7 +489,7 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
     """
     e, size, d = _positive(epsilon=epsilon, sensitivity=sensitivity, delta=delta)
     n = count("n", n, 1, MOST)
-    spread = sqrt(whole(n) / 2) * (2 * sqrt(e - log(d))) / e  # sqrt(n/(2 rho)), without forming eps^2
+    spread = sqrt(rational(n) / 2) * (2 * sqrt(e - log(d))) / e  # sqrt(n/(2 rho)), without forming eps^2
     scale = (size * spread).upper
     name, source = "Laplace noise, advanced composition", "Bun, Steinke 2016, Propositions 1.3 and 1.4"
     return Calibration(scale, e, d, name, source, Laplace(_over(size, scale)) ** n)

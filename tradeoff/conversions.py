@@ -22,8 +22,8 @@ from tradeoff.errors import DomainError, called, shown
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, meet, sqrt, where
-from tradeoff.intervals.polygon import ONE, Line, corners, hull, whole
 from tradeoff.operators.pointwise import maximum
+from tradeoff.operators.tabulate import largest, to_lines
 
 __all__ = ["from_renyi", "from_zcdp"]
 
@@ -62,7 +62,14 @@ class ZeroConcentrated(TradeOff):
         """
         at = np.clip(epsilon, -1e200, 700.0 if self.flipped else 1e200)  # of the inverse e^eps is a float
         signed = -at if self.flipped else at
-        k = Bounds.of(self._order(signed))
+        # The order solves log(k/(k + 1)) + rho (2 k + 1) = eps - xi, whose left side increases: by bisection,
+        # in an interval in which squares are floats; the error of an order counts by its square.
+        low, high = np.full(signed.shape, -700.0), np.full(signed.shape, 330.0)
+        for _ in range(50):
+            middle = (low + high) / 2
+            rises = self.rho * (2 * np.exp(middle) + 1) - np.log1p(np.exp(-middle)) < signed - self.xi
+            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+        k = Bounds.of(np.exp(low))
         loss = signed - self.xi - Bounds.of(self.rho) * (2 * k + 1)
         log_above, log_x = -k * (loss + k * self.rho + log1p(1 / k)) - log1p(k), -(k * k * self.rho)
         if self.flipped:
@@ -72,16 +79,6 @@ class ZeroConcentrated(TradeOff):
             above, below = exp(log_above), exp(log_x) * -expm1(loss)
         low = np.maximum(np.where(epsilon > at, 0.0, below.lower), self.mass_at_infinity.lower)
         return low, np.clip(above.upper, low, 1.0)
-
-    def _order(self, epsilon: Array) -> Array:
-        """Solve log(k/(k + 1)) + rho (2 k + 1) = eps - xi for k by bisection: the left side increases."""
-        low, high = np.full(epsilon.shape, -700.0), np.full(epsilon.shape, 330.0)  # squares are floats
-        for _ in range(50):  # of the interval between them: the error of an order counts by its square
-            middle = (low + high) / 2
-            k = np.exp(middle)
-            under = -np.log1p(1 / k) + self.rho * (2 * k + 1) < epsilon - self.xi
-            low, high = np.where(under, middle, low), np.where(under, high, middle)
-        return np.asarray(np.exp(low))
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -262,7 +259,15 @@ def _ends(orders: Array, bounds: Array, accuracy: float) -> Array:
     """
 
     def gap(w: Array, order: Array, bound: Array, place: Array) -> Array:
-        return np.minimum(_bernoulli(order - 1, np.exp(w), place) / bound, 1e6) - 1  # its sign counts
+        """Return D_a of the Bernoulli laws x and y over its bound, less 1; its sign counts."""
+        k, (u, v) = order - 1, _ratios(np.exp(w), place)
+        log_x, log_rest = u - np.logaddexp(0.0, -place), -v - np.logaddexp(0.0, place)
+        x, rest = np.exp(log_x), np.exp(log_rest)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            small = np.log1p(np.maximum(x * np.expm1(k * u) + rest * np.expm1(-k * v), -0.5))
+            large = np.logaddexp(log_x + k * u, log_rest - k * v)
+            of_order = np.where(k * u < 0.5, small, large) / k
+        return np.asarray(np.minimum(np.where(k == 0, x * u - rest * v, of_order) / bound, 1e6) - 1)
 
     arguments = tuple(np.broadcast_arrays(orders, bounds, _PLACES))
     low, high = (np.full(arguments[0].shape, math.log(end)) for end in (1e-150, 1400.0))
@@ -278,33 +283,22 @@ def _ratios(w: Array, place: Array) -> tuple[Array, Array]:
     return np.maximum(w - v, 0.0), np.maximum(v, 0.0)
 
 
-def _bernoulli(k: Array, w: Array, place: Array) -> Array:
-    """Return D_(k+1) of the Bernoulli laws x and y."""
-    u, v = _ratios(w, place)
-    log_x, log_rest = u - np.logaddexp(0.0, -place), -v - np.logaddexp(0.0, place)
-    x, rest = np.exp(log_x), np.exp(log_rest)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        small = np.log1p(np.maximum(x * np.expm1(k * u) + rest * np.expm1(-k * v), -0.5))
-        large = np.logaddexp(log_x + k * u, log_rest - k * v)
-        of_order = np.where(k * u < 0.5, small, large) / k
-    return np.asarray(np.where(k == 0, x * u - rest * v, of_order))
-
-
 def _curve(
     best: tuple[Array, Array] | None, *, assume: Assumption, pure: float = math.inf
 ) -> PiecewiseLinear:
-    lines = _lines(*best) if best else []
+    slope, delta = _slopes(*best) if best else np.zeros((2, 0))
     if pure < 700:  # of which floats hold the exponential
-        lines += _to_lines(exp(np.array([pure])), Bounds.of(np.zeros(1)))
+        slope, delta = np.append(slope, exp(pure).upper), np.append(delta, 0.0)
+    bounded = (slope < math.inf) & (delta < 1)
+    lines = to_lines(slope[bounded], delta[bounded])
     # Lines of D_a(Q || P) are steep where alpha is small; those of D_a(P || Q) are their mirror images.
     mirrored = [(b, a, c) for a, b, c in lines]
     every = mirrored if assume == "one-order" else lines + mirrored
-    result = PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
-    return limited(result, BOUND)
+    return limited(largest(every, up=False), BOUND)
 
 
-def _lines(orders: Array, bounds: Array) -> list[Line]:
-    """Return the proved line x <= delta + s y of each order, for r and r' where its region ends.
+def _slopes(orders: Array, bounds: Array) -> tuple[Array, Array]:
+    """Return s and delta of the proved line x <= delta + s y of each order, for r, r' where its region ends.
 
     Divided by t (r^k - r'^k), k = t - 1, with e = (r'/r)^k - 1 and g = r' - 1: delta = [e^(k (d - u)) - (1 +
     e) (1 - k g)]/(-t e) and s = k r ((r'/r)^t - 1)/(t e); for t = 1, (d + v + g)/(u + v) and (r - r')/(u +
@@ -318,12 +312,8 @@ def _lines(orders: Array, bounds: Array) -> list[Line]:
     delta = meet(near, exp(k * (bounds - Bounds.of(u))) - exp(-k * both) * (1 - k * g)) / (-(k + 1) * e)
     slope = k * exp(u) * expm1(-(k + 1) * both) / ((k + 1) * e)
     first = orders == 1
-    return _to_lines(
-        where(first, (exp(u) - exp(-v)) / both, slope), where(first, (bounds + v + g) / both, delta)
+    slope, delta = (
+        where(first, (exp(u) - exp(-v)) / both, slope),
+        where(first, (bounds + v + g) / both, delta),
     )
-
-
-def _to_lines(slope: Bounds, delta: Bounds) -> list[Line]:
-    """Return lines slope alpha + beta = 1 - delta that bound something."""
-    pairs = zip(np.asarray(slope.upper).tolist(), np.asarray(delta.upper).tolist(), strict=True)
-    return [(whole(s), ONE, ONE - whole(d)) for s, d in pairs if s < math.inf and d < 1]
+    return slope.upper, delta.upper

@@ -12,16 +12,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-_LETTERS = {
-    "α": "alpha",
-    "β": "beta",
-    "γ": "gamma",
-    "δ": "delta",
-    "η": "eta",
-    "μ": "mu",
-    "ρ": "rho",
-    "σ": "sigma",
-}
+_LETTERS = {each: unicodedata.name(each).split()[-1].lower() for each in "αβγδημρσ"}
 _SIGNS = {"ε": "varepsilon", "∞": "infty", "⊗": "otimes", "≥": "ge", "≤": "le", "×": "times"}
 _WORDS = {**{each: each for each in _LETTERS.values()}, "epsilon": "varepsilon", "inf": "infty"}
 _SYMBOL = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|[{''.join(_LETTERS | _SIGNS)}]")
@@ -47,7 +38,6 @@ class TextTable(NamedTuple):
     sides: str = ""
 
     def text(self) -> str:
-        """Return aligned lines."""
         return "\n".join([*([self.head] if self.head else []), *self._lines(), *self.notes])
 
     @property
@@ -63,10 +53,7 @@ class TextTable(NamedTuple):
         return [form.format(*line).rstrip() for line in lines]
 
     def html(self) -> str:
-        """Return an HTML table.
-
-        ``data-name`` of a cell is the name of its column; a row with "!" has the class ``under``.
-        """
+        """Return HTML: cells name their column in ``data-name``, rows with "!" have the class ``under``."""
         align = [{"<": "left", ">": "right"}[side] for side in self._sides]
         names = self.columns or [""] * len(align)
 

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from tradeoff.accounting.options import Cache, shared_cache
+from tradeoff.atomic_write import atomic_write
 from tradeoff.curves.parameters import workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
-from tradeoff.errors import DomainError, SweepError, advise_keywords, domain, file_name, needed, shown
+from tradeoff.errors import DomainError, SweepError, advise_keywords, domain, needed, shown
 from tradeoff.intervals.bounds import Bounds
 
 
@@ -41,11 +42,7 @@ class Exported:
         table, text = self.numbers(), io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
         if path is not None:
-            place = file_name(path)
-            try:
-                place.write_text(text.getvalue(), encoding="utf-8", newline="")
-            except OSError as error:
-                raise DomainError(f"{place}: cannot be written: {error.strerror or error}") from error
+            atomic_write(path, text.getvalue())
         return text.getvalue()
 
     def to_pandas(self) -> Any:
@@ -71,10 +68,8 @@ class Table(Exported, Displayed):
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    n_arguments: int = 0
-    """Number of leading columns that are parameters."""
-    estimated: bool = False
-    """Whether answers without a safe side are estimates, printed with six digits."""
+    n_arguments: int = 0  # number of leading columns that are parameters
+    estimated: bool = False  # whether answers without a safe side are estimates, printed with six digits
 
     def __post_init__(self) -> None:
         if not all(isinstance(row, tuple) and len(row) == len(self.columns) for row in self.rows):
@@ -125,23 +120,21 @@ class Table(Exported, Displayed):
         \
         """
         text = self._texts(self.rows, digits)
-        return (text if pivot is None else self._pivot(text, pivot)).latex(caption, label)
-
-    def _pivot(self, text: TextTable, name: str) -> TextTable:
-        """Return a table with a column for each value of one parameter."""
+        if pivot is None:
+            return text.latex(caption, label)
         arguments, answers = self.columns[: self.n_arguments], self.columns[self.n_arguments :]
-        if name not in arguments:
-            raise domain("pivot", name, f"one of {', '.join(map(repr, arguments))}")
+        if pivot not in arguments:
+            raise domain("pivot", pivot, f"one of {', '.join(map(repr, arguments))}")
         answer = self.columns.index(answers[0] if len(answers) == 1 else "upper")
-        at = arguments.index(name)
+        at = arguments.index(pivot)
         down = [k for k in range(self.n_arguments) if k != at]
         cells: dict[tuple[str, ...], dict[str, str]] = {}
         for row in text.rows:
             cells.setdefault(tuple(row[k] for k in down), {})[row[at]] = row[answer]
         across = list(dict.fromkeys(row[at] for row in text.rows))
         rows = [(*key, *(values.get(each, "") for each in across)) for key, values in cells.items()]
-        columns = (*(arguments[k] for k in down), *(f"{name} = {each}" for each in across))
-        return TextTable(rows, columns, sides=">" * len(columns))
+        columns = (*(arguments[k] for k in down), *(f"{pivot} = {each}" for each in across))
+        return TextTable(rows, columns, sides=">" * len(columns)).latex(caption, label)
 
     def grid(self) -> TextTable:
         hidden = len(self.rows) - 20  # a screen has room for so many

@@ -59,9 +59,8 @@ class Truth:
 
 def gaussian(mu):
     m = mp.mpf(mu)
-    return GaussianLaw(mu), Truth(
-        lambda t: normal_cdf(-(t / m + m / 2)), lambda t: normal_cdf(-(t / m - m / 2))
-    )
+    above = (lambda t, side=side: normal_cdf(side * m / 2 - t / m) for side in (-1, 1))
+    return GaussianLaw(mu), Truth(*above)
 
 
 def laplace(e0):
@@ -83,15 +82,11 @@ def laplace(e0):
 def bounded_range(e0):
     e = mp.mpf(e0)
 
-    def p_above(t):
+    def above(t, sign):
         t = min(max(t, -e), e)
-        return (mp.exp(-t / 2) - mp.exp(-e / 2)) / (2 * mp.sinh(e / 2))
+        return sign * (mp.exp(sign * e / 2) - mp.exp(sign * t / 2)) / (2 * mp.sinh(e / 2))
 
-    def q_above(t):
-        t = min(max(t, -e), e)
-        return (mp.exp(e / 2) - mp.exp(t / 2)) / (2 * mp.sinh(e / 2))
-
-    return BoundedRangeLaw(e0), Truth(p_above, q_above)
+    return BoundedRangeLaw(e0), Truth(lambda t: above(t, -1), lambda t: above(t, 1))
 
 
 def atomic(losses, weights, mass_at_minus_infinity):
@@ -113,8 +108,8 @@ def atomic(losses, weights, mass_at_minus_infinity):
 
 
 def thinned(pair, rate):
-    law, true = pair
-    r = mp.mpf(rate)
+    (law, true), r = pair, mp.mpf(rate)
+    least = mp.log1p(-r)
 
     @once
     def back(t):
@@ -122,32 +117,30 @@ def thinned(pair, rate):
         return mp.log(ratio) if ratio > 0 else None
 
     def p_above(t):
-        base = back(t)
-        if base is None:
-            return mp.mpf(1) if t < mp.log1p(-r) else 1 - true.mass_at_minus_infinity
-        return true.p_above(base)
+        if back(t) is None:
+            return mp.mpf(1) if t < least else 1 - true.mass_at_minus_infinity
+        return true.p_above(back(t))
 
     def q_above(t):
-        base = back(t)
-        if base is None:
-            return mp.mpf(1) if t < mp.log1p(-r) else 1 - (1 - r) * true.mass_at_minus_infinity
-        return (1 - r) * true.p_above(base) + r * true.q_above(base)
+        if back(t) is None:
+            return mp.mpf(1) if t < least else 1 - (1 - r) * true.mass_at_minus_infinity
+        return (1 - r) * true.p_above(back(t)) + r * true.q_above(back(t))
 
-    atoms = tuple(mp.log1p(r * mp.expm1(x)) for x in true.atoms) + (
-        (mp.log1p(-r),) if true.mass_at_minus_infinity else ()
-    )
-    return SubsampledPLD(law, rate), Truth(p_above, q_above, atoms)
+    atoms = [mp.log1p(r * mp.expm1(x)) for x in true.atoms]
+    atoms += [least] if true.mass_at_minus_infinity else []
+    return SubsampledPLD(law, rate), Truth(p_above, q_above, tuple(atoms))
 
 
 def mixed(first, second, w):
     (law, true), (other, also), share = first, second, mp.mpf(w)
-    rest = 1 - w  # exact in floats for the weights drawn
-    return MixturePLD([(w, law), (rest, other)]), Truth(
-        lambda t: share * true.p_above(t) + (1 - share) * also.p_above(t),
-        lambda t: share * true.q_above(t) + (1 - share) * also.q_above(t),
-        true.atoms + also.atoms,
-        share * true.mass_at_minus_infinity + (1 - share) * also.mass_at_minus_infinity,
-    )
+
+    def mix(one, two):
+        return lambda t: share * one(t) + (1 - share) * two(t)
+
+    rest = share * true.mass_at_minus_infinity + (1 - share) * also.mass_at_minus_infinity
+    above = mix(true.p_above, also.p_above), mix(true.q_above, also.q_above)
+    law = MixturePLD([(w, law), (1 - w, other)])  # exact in floats for the weights drawn
+    return law, Truth(*above, true.atoms + also.atoms, rest)
 
 
 def reverse(pair):

@@ -74,14 +74,9 @@ def whole(law):  # noqa: PLR0911 - one return a law
             return _mixed([(mp.mpf(weight), whole(part)) for weight, part in pairs])
         case BinomialLaw():
             e, n = mp.mpf(law.epsilon), law.n
-            atoms = [
-                (
-                    (2 * k - n) * e,
-                    mp.log(mp.binomial(n, k)) - k * mp.log1p(mp.exp(e)) - (n - k) * mp.log1p(mp.exp(-e)),
-                )
-                for k in range(n + 1)
-            ]
-            return Whole(atoms, [], zero, zero)
+            above, below = mp.log1p(mp.exp(e)), mp.log1p(mp.exp(-e))
+            masses = (mp.log(mp.binomial(n, k)) - k * above - (n - k) * below for k in range(n + 1))
+            return Whole([((2 * k - n) * e, v) for k, v in enumerate(masses)], [], zero, zero)
         case DiscreteGaussianLaw():
             return Whole(_discrete(mp.mpf(law.sigma), law.shift), [], zero, zero)
         case AtomicLaw():
@@ -98,41 +93,29 @@ def _rest(atoms, tilt):
 
 def _discrete(sigma, shift):
     reach = int(50 * sigma) + 25 * shift
-    log_total = mp.log(mp.fsum(mp.exp(-(mp.mpf(x) ** 2) / (2 * sigma**2)) for x in range(-reach, reach + 1)))
-    return [
-        (shift * (x - mp.mpf(shift) / 2) / sigma**2, -(mp.mpf(x) ** 2) / (2 * sigma**2) - log_total)
-        for x in range(-reach, reach + 1)
-    ]
+    log_p = {x: -(mp.mpf(x) ** 2) / (2 * sigma**2) for x in range(-reach, reach + 1)}
+    log_total = mp.log(mp.fsum(map(mp.exp, log_p.values())))
+    return [(shift * (x - mp.mpf(shift) / 2) / sigma**2, v - log_total) for x, v in log_p.items()]
 
 
 def _thinned(base, rate):
     def thin(x):
         return mp.log1p(rate * mp.expm1(x))
 
-    lost = (
-        [(mp.log1p(-rate), mp.log(base.mass_at_minus_infinity))]
-        if base.mass_at_minus_infinity > 0 and rate < 1
-        else []
-    )
+    rest = base.mass_at_minus_infinity
+    lost = [(mp.log1p(-rate), mp.log(rest))] if rest > 0 and rate < 1 else []
     parts = [part._replace(loss=lambda x, of=part.loss: thin(of(x))) for part in base.parts]
-    return Whole(
-        [(thin(x), v) for x, v in base.atoms] + lost,
-        parts,
-        base.mass_at_minus_infinity if rate == 1 else mp.mpf(0),
-        rate * base.mass_at_plus_infinity,
-    )
+    ends = rest if rate == 1 else mp.mpf(0), rate * base.mass_at_plus_infinity
+    return Whole([(thin(x), v) for x, v in base.atoms] + lost, parts, *ends)
 
 
 def _reversed(base):
     parts = [
-        part._replace(
-            loss=lambda x, part=part: -part.loss(x), log_p=lambda x, part=part: part.log_p(x) + part.loss(x)
-        )
+        Part(part.kind, part.size, lambda x, p=part: -p.loss(x), lambda x, p=part: p.log_p(x) + p.loss(x))
         for part in base.parts
     ]
-    return Whole(
-        [(-x, v + x) for x, v in base.atoms], parts, base.mass_at_plus_infinity, base.mass_at_minus_infinity
-    )
+    ends = base.mass_at_plus_infinity, base.mass_at_minus_infinity
+    return Whole([(-x, v + x) for x, v in base.atoms], parts, *ends)
 
 
 def _mixed(pairs):
@@ -142,12 +125,8 @@ def _mixed(pairs):
         for w, one in pairs
         for part in one.parts
     ]
-    return Whole(
-        atoms,
-        parts,
-        mp.fsum(w * one.mass_at_minus_infinity for w, one in pairs),
-        mp.fsum(w * one.mass_at_plus_infinity for w, one in pairs),
-    )
+    ends = [mp.fsum(w * getattr(one, end) for w, one in pairs) for end in Whole._fields[2:]]
+    return Whole(atoms, parts, *ends)
 
 
 class Moment:
@@ -159,9 +138,7 @@ class Moment:
             self.c = mp.mpf(c)
             points = [*taken.atoms]
             for part in taken.parts:
-                points += (
-                    _trapezoid(part, c, highest) if part.kind == "gaussian" else _legendre(part, c, highest)
-                )
+                points += (_trapezoid if part.kind == "gaussian" else _legendre)(part, c, highest)
             self.terms = [(x, mp.exp(v + self.c * x)) for x, v in points]
             self.total = mp.fsum(w for _, w in self.terms)
 
@@ -172,9 +149,8 @@ class Moment:
     def log_rho(self, y, mean):
         """Return log(rho e^(-iy mean))."""
         with mp.workdps(DIGITS):
-            return mp.log(
-                mp.fsum(w * mp.expj(mp.mpf(y) * (x - mp.mpf(mean))) for x, w in self.terms) / self.total
-            )
+            turned = (w * mp.expj(mp.mpf(y) * (x - mp.mpf(mean))) for x, w in self.terms)
+            return mp.log(mp.fsum(turned) / self.total)
 
     def variance(self, mean):
         """Return E_c (L - mean)^2."""
@@ -185,18 +161,14 @@ class Moment:
 def _trapezoid(part, c, highest):
     mu, nats = part.size, _NATS
     a = min(math.sqrt(2 * nats), 2.0 / mu)
-    growth = (
-        a * a / 2
-        + highest * mu * a
-        + (2 * abs(c) + 2) * -math.log(math.cos(mu * a / 2) if mu * a < math.pi else 0.5)
-    )
-    h = mp.mpf(2 * math.pi * a / (nats + growth))
+    strip = math.cos(mu * a / 2) if mu * a < math.pi else 0.5
+    h = mp.mpf(2 * math.pi * a / (nats + a * a / 2 + highest * mu * a - (2 * abs(c) + 2) * math.log(strip)))
     reach = mu * (abs(c) + 1) + math.sqrt(2 * nats) + 2
-    m, last = mp.mpf(mu), int(reach / h)
+    m, last, density = mp.mpf(mu), int(reach / h), mp.log(h / mp.sqrt(2 * mp.pi))
     result = []
-    for j in range(-last, last + 1):
-        base = m * j * h - m * m / 2
-        result.append((part.loss(base), part.log_p(base) - (j * h) ** 2 / 2 + mp.log(h / mp.sqrt(2 * mp.pi))))
+    for x in (j * h for j in range(-last, last + 1)):
+        base = m * x - m * m / 2
+        result.append((part.loss(base), part.log_p(base) - x**2 / 2 + density))
     top, most = max(v + c * x for x, v in result), max(v for _, v in result)
     return [(x, v) for x, v in result if v + c * x > top - 1.2 * nats or v > most - 1.2 * nats]
 

@@ -1,5 +1,3 @@
-"""Masses of a product in cells, against closed forms and sums of another kind."""
-
 import math
 
 import mpmath as mp
@@ -7,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import tradeoff as to
 from tests.strategies import log_uniform
@@ -29,41 +28,59 @@ def agree(law, truth, edges):
     return result.slack
 
 
+def power(mu):
+    """Return G_mu^4, and G_2mu."""
+    return ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_distribution()
+
+
 @pytest.mark.parametrize("mu", [0.02, 0.3, 1.0, 2.5])
 def test_composed_cells_of_gaussians_hold_truth(mu):
-    # G_mu^4 is G_2mu; what moving edges by 1e-13 deviations changes is below 1e-10 of a cell.
-    law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_distribution()
+    law, truth = power(mu)  # moving edges by 1e-13 deviations changes less than 1e-10 of a cell
     assert law.usable
-    slack = agree(law, truth, 2 * mu * EDGES)
-    assert np.median(slack) < 1e-6
+    assert np.median(agree(law, truth, 2 * mu * EDGES)) < 1e-6
     agree(ReversedPLD(law), truth, 2 * mu * EDGES)
 
 
-def test_composed_cells_that_are_wide_hold_truth():
-    law, truth = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True), to.Gaussian(1.0).loss_distribution()
-    for edges in ([-np.inf, 0.3, np.inf], [-2.0, 2.0], [-30.0, -4.0, 4.0, 30.0], [1.0, 1.0, 1.5]):
+WIDE = [-np.inf, 0.3, np.inf], [-2.0, 2.0], [-30.0, -4.0, 4.0, 30.0], [1.0, 1.0, 1.5]
+# Far from lines e^(K(c) - ca) overflows, though what it multiplies is as large as it is small.
+FAR = [-600.0, 0.0], [-2000.0, -600.0], [0.0, 600.0]
+
+
+@pytest.mark.parametrize(
+    ("mu", "cells"),
+    [(0.5, WIDE), *((mu, FAR) for mu in (20.0, 30.0, 60.0)), *((mu, ()) for mu in (0.1, 1, 10))],
+)
+def test_composed_cells_that_are_wide_or_far_hold_truth(mu, cells):
+    law, truth = power(mu)
+    for edges in cells:
+        agree(law, truth, np.array(edges))
+        agree(ReversedPLD(law), truth, np.array(edges))
+    # Parts of a cell are summed up to its end, whether or not one of no length follows.
+    end, middle = law.span[1], 2 * mu * mu
+    for edges in ([-middle, end, np.inf], [middle, end, 2 * end], [-np.inf, -end, middle, middle]):
         agree(law, truth, np.array(edges))
 
 
-def test_composed_cells_at_ends_of_span_hold_truth():
-    # Parts of a cell are summed up to its end, whether or not one of no length follows.
-    for mu in (0.1, 1.0, 10.0):
-        law, truth = (
-            ComposedLaw([GaussianLaw(mu)], [4], symmetric=True),
-            to.Gaussian(2 * mu).loss_distribution(),
-        )
-        end, middle = law.span[1], 2 * mu * mu
-        for edges in ([-middle, end, np.inf], [middle, end, 2 * end], [-np.inf, -end, middle, middle]):
-            agree(law, truth, np.array(edges))
+@pytest.mark.parametrize(("x", "most"), [(-1.36, 1e-3), (-1.3, 1e-4), (-1.0, 1e-5)])
+def test_first_cell_next_to_the_least_loss_holds_truth(x, most):
+    # Two losses log((1 + e^(sZ - s^2/2))/2), s^2 = 2: below x - L_1 the second has Z < t, a closed form.
+    law = (to.subsample(to.Gaussian(math.sqrt(2)), 0.5) ** 2).lattice_pld()
+    _, (deficit,), (slack,) = law.cells(np.array([-np.inf, x]))
+    with mp.workdps(30):
+        s, a = mp.sqrt(2), mp.mpf(x)
 
+        def first(y):
+            ratio = (1 + mp.exp(s * y - s * s / 2)) / 2
+            if (rest := 2 * mp.exp(a) / ratio - 1) <= 0:
+                return mp.mpf(0)
+            t = (mp.log(rest) + s * s / 2) / s
+            p, q = mp.ncdf(t), (mp.ncdf(t) + mp.ncdf(t - s)) / 2
+            return mp.npdf(y) * (p - mp.exp(-a) * ratio * q)
 
-@pytest.mark.parametrize("mu", [20.0, 30.0, 60.0])
-def test_composed_cells_far_from_lines_hold_truth(mu):
-    # e^(K(c) - ca) overflows there, though what it multiplies is as large as it is small.
-    law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_distribution()
-    for low, high in ((-600.0, 0.0), (-2000.0, -600.0), (0.0, 600.0)):
-        agree(law, truth, np.array([low, high]))
-        agree(ReversedPLD(law), truth, np.array([low, high]))
+        top = (mp.log(4 * mp.exp(a) - 1) + s * s / 2) / s  # L_2 > log(1/2)
+        truth = float(mp.quad(first, mp.linspace(top - 30, top, 61)))
+    assert slack < most
+    assert abs(deficit - truth) <= slack * deficit + 1e-10 * truth
 
 
 @pytest.mark.slow
@@ -97,14 +114,12 @@ def test_epsilon_of_sampled_normal_product_agrees_with_closed_form():
 @pytest.mark.parametrize(("delta", "p", "n"), [(0.8, 0.9, 2), (0.3, 0.9999, 1)])
 def test_composed_cells_with_atoms_outside_spans_hold_truth(delta, p, n):
     # Sampled mass at -infinity is an atom at log(1 - p), far below the normal part: the sum holds all of it.
-    law = ComposedLaw(
-        [GaussianLaw(0.05), SubsampledPLD(to.TotalVariation(delta).loss_distribution(), p)], [1, n]
-    )
+    rare = SubsampledPLD(to.TotalVariation(delta).loss_distribution(), p)
+    law = ComposedLaw([GaussianLaw(0.05), rare], [1, n])
     assert law.usable
     edges = np.concatenate([[-np.inf], (np.arange(n, 0, -1) - 0.5) * np.log1p(-p), [np.inf]])
-    result = law.cells(edges)
-    mass = masses(result, edges)[0]
-    truth = np.array([math.comb(n, k) * delta**k * (1 - delta) ** (n - k) for k in range(n, -1, -1)])
+    result, k = law.cells(edges), np.arange(n, -1, -1)
+    mass, truth = masses(result, edges)[0], binom.pmf(k, n, delta)
     assert np.all(np.abs(mass - truth) <= mass * result.slack + 1e-13)
 
 

@@ -1,5 +1,3 @@
-"""Suprema of concave functions from points: against closed forms, next to other questions."""
-
 import math
 
 import mpmath as mp

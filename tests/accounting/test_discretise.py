@@ -1,5 +1,3 @@
-"""One law on a lattice: ``over`` above the true hockey-stick and ``under`` below it, in both orders."""
-
 from bisect import bisect_right
 
 import mpmath as mp
@@ -8,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.accounting.laws import (
-    DIGITS,
-    atomic,
-    gaussian,
-    laplace,
-    pairs,
-    thinned,
-)
+from tests.accounting.laws import DIGITS, atomic, gaussian, laplace, pairs, thinned
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.discretise import discretise
 from tradeoff.pld.transformed import ReversedPLD
@@ -68,21 +59,13 @@ def check(law, true, nodes):
             assert np.all(np.isfinite(part))
             assert np.all(part >= 0)
         between = np.concatenate([at[:-1] + share * np.diff(at) for share in (0.25, 0.5, 0.75)])
-        step = at[1] - at[0]
-        atoms = [float(x) if order is law else -float(x) for x in true.atoms]
-        ratios = [
-            *at[:: max(1, len(at) // 20)],
-            *between[:: max(1, len(between) // 20)],
-            at[0] - step,
-            at[-1] + step,
-            *atoms,
-        ]
+        step, atoms = at[1] - at[0], [float(x) if order is law else -float(x) for x in true.atoms]
+        some = [*at[:: max(1, len(at) // 20)], *between[:: max(1, len(between) // 20)]]
         with mp.workdps(DIGITS):
             over, under = Measure(at, result.over), Measure(at, result.under)
             shift, tiny = mp.mpf(result.shift), mp.mpf("1e-120")
-            leak = order.mass_at_plus_infinity * (1 - 16 * UNIT)
-            for e in map(mp.mpf, ratios):
-                grow = mp.exp(shift)
+            leak, grow = order.mass_at_plus_infinity * (1 - 16 * UNIT), mp.exp(shift)
+            for e in map(mp.mpf, [*some, at[0] - step, at[-1] + step, *atoms]):
                 assert (over.delta(e) + result.top) * grow + tiny >= delta(e + shift), ("over", e)
                 assert under.delta(e) + leak <= delta(e - shift) * grow + tiny, ("under", e)
 
@@ -147,11 +130,6 @@ def test_discretise_gap_is_second_order(pair, reach):
         nodes = np.linspace(-reach, reach, cells + 1)
         result = discretise(pair[0], nodes)
         with mp.workdps(30):
-            gaps.append(
-                float(
-                    Measure(nodes, result.over).delta(mp.mpf(0))
-                    + result.top
-                    - Measure(nodes, result.under).delta(mp.mpf(0))
-                )
-            )
+            over, under = (Measure(nodes, part).delta(mp.mpf(0)) for part in (result.over, result.under))
+            gaps.append(float(over + result.top - under))
     assert 0 < gaps[1] < gaps[0] / 10

@@ -1,5 +1,3 @@
-"""Exact sums of atoms: every mass and every answer against the same sums in 90 digits."""
-
 import math
 from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
 
@@ -73,12 +71,12 @@ def test_exact_delta_with_tiny_atoms_holds_truth(log_mass, size):
     log_p = np.append(np.full(size, log_mass + math.log(share)), log_mass)
     loss = 5 + 1e-3 / size * np.arange(size + 1)
     with mp.workdps(60):
-        pairs = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(loss, log_p, strict=True)]
+        pairs = [(mp.mpf(x), mp.exp(mp.mpf(v))) for x, v in zip(loss.tolist(), log_p.tolist(), strict=True)]
         rest = float(mp.log(1 - mp.fsum(p for _, p in pairs)))
-        law = AtomicLaw(np.append(-1e-3, loss), np.append(rest, log_p))
         truth = oracle.delta_of_atoms(pairs, 4.9)
-    low, high = ExactEngine(law, 0.0).answer("delta", np.array([4.9]), None)
-    assert low[0] <= truth <= high[0]
+    law = AtomicLaw(np.append(-1e-3, loss), np.append(rest, log_p))
+    (low,), (high,) = ExactEngine(law, 0.0).answer("delta", np.array([4.9]), None)
+    assert low <= truth <= high
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.1, 10**6), (1.0, 50_000)])
@@ -104,14 +102,8 @@ def test_exact_beta_next_to_vertex_holds_truth(epsilon, n, vertex, steps):
 
 
 @given(
-    st.integers(2, 40),
-    log_uniform(1e-16, 0.5),
-    st.booleans(),
-    log_uniform(1e-17, 1e-3),
-    st.floats(-200, -1),
-    st.floats(0.01, 1),
-    st.floats(-1, 1),
-    st.floats(-1, 1),
+    *(st.integers(2, 40), log_uniform(1e-16, 0.5), st.booleans(), log_uniform(1e-17, 1e-3)),
+    *(st.floats(-200, -1), st.floats(0.01, 1), st.floats(-1, 1), st.floats(-1, 1)),
 )
 @example(5, 0.011, False, 1e-17, -150.0, 0.2, 1.0, 0.5)
 @example(5, 0.011, True, 1e-17, -150.0, 0.2, -1.0, -0.5)
@@ -135,41 +127,23 @@ def test_exact_beta_between_close_atoms_holds_truth(many, leak, near_one, tiny, 
     if min(infinite) < 1e-3 or not 0 < alpha < 1:
         return
     # The rest of both is at infinite losses, which leaves beta to the atoms alone.
-    mass_at_minus_infinity, mass_at_plus_infinity = map(float, infinite)
-    law = AtomicLaw(
-        np.array(losses),
-        np.array(log_p),
-        mass_at_minus_infinity,
-        mass_at_plus_infinity,
-        np.full(len(losses), slack),
-    )
-    (low,), (high,) = ExactEngine(law, mass_at_plus_infinity).answer("beta", np.array([alpha]), None)
+    ends = map(float, infinite)
+    law = AtomicLaw(np.array(losses), np.array(log_p), *ends, np.full(len(losses), slack))
+    (low,), (high,) = ExactEngine(law, law.mass_at_plus_infinity).answer("beta", np.array([alpha]), None)
     assert low <= oracle.beta_of_atoms(truth, alpha) <= high
 
 
 @pytest.mark.parametrize(
-    ("law", "mass_at_plus_infinity", "alpha", "truth"),
+    ("losses", "masses", "ends", "slack", "position", "alpha", "truth"),
     [
-        pytest.param(
-            AtomicLaw(np.array([-20.0, 0.0]), np.log([3e-17, 0.75]), 0.25, 0.25, np.array([1e-16, 5.3e-16])),
-            0.25,
-            0.7499999999999999,
-            5.223e-16,
-            id="mass at -inf known to 16 units",
-        ),
-        pytest.param(
-            AtomicLaw(
-                np.array([-1.0]), np.log([2 / 3]), 1 / 3, 0.6321205588281902, np.array([0.5]), position=1e-12
-            ),
-            0.6321205588281902,
-            1e-20,
-            0.36787944117180985,
-            id="errors of mass and loss multiply",
-        ),
+        # the mass at -inf is known to 16 units; errors of mass and loss multiply
+        ([-20, 0], [3e-17, 0.75], (0.25, 0.25), [1e-16, 5.3e-16], 0.0, 0.7499999999999999, 5.223e-16),
+        ([-1], [2 / 3], (1 / 3, 0.6321205588281902), [0.5], 1e-12, 1e-20, 0.36787944117180985),
     ],
 )
-def test_exact_beta_charges_declared_errors(law, mass_at_plus_infinity, alpha, truth):
-    (low,), (high,) = ExactEngine(law, mass_at_plus_infinity).answer("beta", np.array([alpha]), None)
+def test_exact_beta_charges_declared_errors(losses, masses, ends, slack, position, alpha, truth):
+    law = AtomicLaw(np.array(losses, float), np.log(masses), *ends, np.array(slack), position=position)
+    (low,), (high,) = ExactEngine(law, ends[1]).answer("beta", np.array([alpha]), None)
     assert low <= truth <= high
 
 
@@ -192,19 +166,11 @@ def drawn(rng):
     slack, position = 10 ** rng.uniform(-6, -1.5, 2)
     up, right = rng.choice([-1, 1], (2, k)) if rng.random() < 0.7 else np.full((2, k), rng.choice([-1, 1]))
     given = np.array([float(x) for x in loss]) + NEARLY * position * right
-    log_p = [float(mp.log(p / (1 + NEARLY * slack * s))) for p, s in zip(mass, up, strict=True)]
+    log_p = np.array([float(mp.log(p / (1 + NEARLY * slack * s))) for p, s in zip(mass, up, strict=True)])
     ends = 1 - mp.fsum(mass), 1 - mp.fsum(p * mp.exp(x) for x, p in zip(loss, mass, strict=True))
-    mass_at_minus_infinity, mass_at_plus_infinity = (float(end) if end > 1e-30 else 0.0 for end in ends)
-    order = np.argsort(given)
-    law = AtomicLaw(
-        given[order],
-        np.array(log_p)[order],
-        mass_at_minus_infinity,
-        mass_at_plus_infinity,
-        np.full(k, slack),
-        position=float(position),
-    )
-    return loss, mass, law
+    ends, order = [float(end) if end > 1e-30 else 0.0 for end in ends], np.argsort(given)
+    whole = AtomicLaw(given[order], log_p[order], *ends, np.full(k, slack), position=float(position))
+    return loss, mass, whole
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9))])

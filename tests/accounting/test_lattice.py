@@ -1,5 +1,3 @@
-"""The composed profile against closed forms at every node, and questions at the extremes."""
-
 import math
 from fractions import Fraction as F  # noqa: N817 - masses are read more easily
 from types import SimpleNamespace
@@ -7,7 +5,7 @@ from types import SimpleNamespace
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tradeoff as to
@@ -68,42 +66,46 @@ def test_table_of_gaussian_power_holds_truth_at_nodes(whole, n, z, share, most):
         assert low - NEGLIGIBLE <= digits(spec.delta(float(epsilon))) <= high + NEGLIGIBLE
 
 
+def answer(composition, question, at, tol=None):
+    """Return the bounds of one answer."""
+    (low,), (high,) = composition.answer(question, np.array([at]), tol)
+    return to.Bounds(low, high)
+
+
 @given(log_uniform(0.01, 12.0), st.integers(2, 50), st.floats(-4, 30), st.floats(-6, 30))
+@example(3.0, 10, -1.0, 0.0)  # a loss between both means
+@example(9.0, 4, -5.0, -4.0)
 def test_questions_to_a_gaussian_power(whole, n, z, w):
     mu = float(whole / np.sqrt(n))
     spec, curve = Gaussians(((mu, n),)), Composition([GaussianLaw(mu)], [n], symmetric=True)
-    epsilon = float(whole * z + whole**2 / 2)
-    lower, upper = curve.answer("delta", np.array([epsilon]), None)
+    epsilon, alpha = float(whole * z + whole**2 / 2), float(cumulative(-ball(w)))
+    lower, upper = answer(curve, "delta", epsilon)
     truth = digits(spec.delta(epsilon))
-    assert lower[0] <= truth <= upper[0] + NEGLIGIBLE
-    alpha = float(cumulative(-ball(w)))
+    assert lower <= truth <= upper + NEGLIGIBLE
     if 0 < alpha < 1:
-        lower, upper = curve.answer("beta", np.array([alpha]), None)
-        assert lower[0] <= digits(spec.beta(alpha)) <= upper[0]
-    delta = float(truth)
-    if 1e-300 < delta < 1:
-        lower, upper = curve.answer("epsilon", np.array([delta]), None)
-        assert lower[0] <= epsilon + 1e-9 * (1 + abs(epsilon))
-        assert upper[0] >= epsilon - 1e-9 * (1 + abs(epsilon))
-
-
-@given(log_uniform(0.01, 3.0), st.integers(2, 60), st.floats(-0.99, 0.999), log_uniform(1e-9, 0.99))
-def test_answers_of_randomised_response_hold_truth(e0, n, share, alpha):
-    spec, curve = Product(((PureDP(e0), n),)), Composition([binomial_law(e0, 1)], [n], symmetric=True)
-    for question, at in (("delta", share * e0 * n), ("beta", alpha)):
-        (low,), (high,) = curve.answer(question, np.array([at]), None)
-        check(to.Bounds(low, high), getattr(spec, question)(at))
+        assert digits(spec.beta(alpha)) in answer(curve, "beta", alpha)
+    if 1e-300 < float(truth) < 1:
+        lower, upper = answer(curve, "epsilon", float(truth))
+        assert lower - 1e-9 * (1 + abs(epsilon)) <= epsilon <= upper + 1e-9 * (1 + abs(epsilon))
 
 
 @given(
-    log_uniform(0.05, 2.0), log_uniform(0.05, 2.0), st.integers(1, 6), st.integers(1, 6), st.floats(0, 0.99)
+    st.one_of(
+        st.tuples(st.tuples(log_uniform(0.01, 3.0), st.integers(1, 60))),
+        st.tuples(*[st.tuples(log_uniform(0.05, 2.0), st.integers(1, 6))] * 2),
+    ),
+    st.one_of(st.just(0.0), st.floats(0.01, 0.3)),
+    st.floats(-0.99, 0.999),
+    log_uniform(1e-9, 0.99),
 )
-def test_incommensurate_randomised_responses(e0, e1, n, m, share):
-    epsilon, spec = share * (n * e0 + m * e1), Product(((PureDP(e0), n), (PureDP(e1), m)))
-    (low,), (high,) = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).answer(
-        "delta", np.array([epsilon]), None
-    )
-    check(to.Bounds(low, high), spec.delta(epsilon))
+def test_incommensurate_randomised_responses(steps, lost, share, alpha):
+    """Of one or two losses, next to a mass at infinity."""
+    spec = Product((*((PureDP(e), n) for e, n in steps), (TotalVariation(lost), 2)))
+    leak = AtomicLaw(np.zeros(1), np.log1p(-np.array([lost])), lost, lost)
+    laws, counts = [binomial_law(e, 1) for e, _ in steps], [n for _, n in steps]
+    curve = Composition([*laws, leak], [*counts, 2], symmetric=True)
+    for question, at in (("delta", share * sum(e * n for e, n in steps)), ("beta", alpha)):
+        check(answer(curve, question, at), getattr(spec, question)(at))
 
 
 @given(st.floats(0.01, 0.3), st.integers(1, 4), st.floats(-3, 3), st.floats(0.01, 0.99))
@@ -112,8 +114,7 @@ def test_answers_with_mass_at_infinity_hold_truth(lost, n, epsilon, alpha):
     curve = Composition([GaussianLaw(0.7), leak], [2, n], symmetric=True)
     spec = Product(((Gaussian(0.7), 2), (TotalVariation(lost), n)))
     for question, at in (("delta", epsilon), ("beta", alpha)):
-        (low,), (high,) = curve.answer(question, np.array([at]), None)
-        check(to.Bounds(low, high), getattr(spec, question)(at))
+        check(answer(curve, question, at), getattr(spec, question)(at))
 
 
 @pytest.mark.parametrize(
@@ -125,8 +126,8 @@ def test_answers_with_mass_at_infinity_hold_truth(lost, n, epsilon, alpha):
     ],
 )
 def test_beta_of_gaussian_power_holds_truth(mu, n, alpha):
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
-    assert lower[0] <= digits(Gaussians(((mu, n),)).beta(alpha)) <= upper[0]
+    curve = Composition([GaussianLaw(mu)], [n], symmetric=True)
+    assert digits(Gaussians(((mu, n),)).beta(alpha)) in answer(curve, "beta", alpha)
 
 
 @pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.03, 8.0, 54.66])
@@ -135,26 +136,19 @@ def test_beta_of_gaussian_power_holds_truth(mu, n, alpha):
 def test_epsilon_at_extremes_emits_no_warning(mu, n, delta):
     if mu * np.sqrt(n) > 200:
         pytest.skip("delta = 1 to all digits")
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer(
-        "epsilon", np.array([delta]), None
-    )
+    lower, upper = answer(Composition([GaussianLaw(mu)], [n], symmetric=True), "epsilon", delta)
     spec = Gaussians(((mu, n),))
-    assert lower[0] == -np.inf or digits(spec.delta(float(lower[0]))) >= delta
-    assert upper[0] == np.inf or digits(spec.delta(float(upper[0]))) <= delta
+    assert lower == -np.inf or digits(spec.delta(float(lower))) >= delta
+    assert upper == np.inf or digits(spec.delta(float(upper))) <= delta
 
 
 @given(
-    log_uniform(0.01, 2.0),
-    st.integers(1, 3),
-    log_uniform(1e-7, 0.9),
-    st.integers(1, 2),
+    *(log_uniform(0.01, 2.0), st.integers(1, 3), log_uniform(1e-7, 0.9), st.integers(1, 2)),
     st.floats(0.01, 0.99),
 )
 def test_negative_epsilon_of_exact_table_holds_truth(e0, n, rate, copies, delta):
     """An upper bound on epsilon has at most that delta, to the last digits, also left of zero."""
-    (low,), (high,) = Composition([SubsampledPLD(binomial_law(e0, n), rate)], [copies]).answer(
-        "epsilon", np.array([delta]), None
-    )
+    low, high = answer(Composition([SubsampledPLD(binomial_law(e0, n), rate)], [copies]), "epsilon", delta)
     spec = Product(((Subsampled(Product(((PureDP(e0), n),)), rate), copies),))
     assert low <= high
     assert not spec.delta(float(high)) > ball(delta)
@@ -167,17 +161,14 @@ def test_beta_with_peak_between_nodes_holds_truth():
     The truth, 4.2343896847e-07, is from convolutions with the rare large losses cut off: grids 4e-9 and 2e-9
     wide agree to 3e-11 of it.
     """
+    rare = SubsampledPLD(discrete_gaussian_law(0.3947480864262402, 3), 4.387209262897283e-06)
     laws = [
-        SubsampledPLD(
-            SubsampledPLD(discrete_gaussian_law(0.3947480864262402, 3), 4.387209262897283e-06),
-            0.08361273688025798,
-        ),
+        SubsampledPLD(rare, 0.08361273688025798),
         SubsampledPLD(GaussianLaw(0.010091388494355247), 0.007962437874756017),
         SubsampledPLD(discrete_gaussian_law(0.8566085491188444, 1), 8.336010604770457e-05),
     ]
-    lower, upper = LatticeEngine(laws, [4, 1, 17]).answer("beta", np.array([0.9999995760033278]), None)
-    assert lower[0] <= 4.2343896847e-07 * (1 + 1e-9)
-    assert upper[0] >= 4.2343896847e-07 * (1 - 1e-9)
+    lower, upper = answer(LatticeEngine(laws, [4, 1, 17]), "beta", 0.9999995760033278)
+    assert lower * (1 - 1e-9) <= 4.2343896847e-07 <= upper * (1 + 1e-9)
 
 
 def test_reach_ends_where_tilted_masses_are_floats():
@@ -230,9 +221,8 @@ def test_finest_lattice_is_as_narrow_as_predicted():
 @pytest.mark.parametrize("loss", [0.5, 1.0, 2.0, -4.0])
 def test_delta_of_single_loss_emits_no_warning(loss):
     law = AtomicLaw(np.array([loss]), np.array([-6.0]), mass_at_minus_infinity=0.9, mass_at_plus_infinity=0.1)
-    low, high = LatticeEngine([law], [1]).answer("delta", np.array([0.1]), None)
     truth = 0.1 + max(math.exp(loss - 6) - math.exp(0.1 - 6), 0.0)
-    assert low <= truth <= high
+    assert truth in answer(LatticeEngine([law], [1]), "delta", 0.1)
 
 
 @pytest.mark.parametrize("sigma", [1e-5, 1e-3])

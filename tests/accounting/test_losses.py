@@ -1,5 +1,3 @@
-"""Losses, suprema, leaks and far tails against fifty digits: what is charged is what rounding costs."""
-
 import math
 from fractions import Fraction
 
@@ -117,9 +115,7 @@ def test_exact_beta_near_one_holds_truth(epsilon, n, rest):
         Product(((PureDP(epsilon), n),)).beta(1 - rest),
     )
     check(result, truth)
-    assert (
-        result.width <= 1e-8 * truth + 1e-19
-    )  # masses are known to units of themselves, the first cell whole
+    assert result.width <= 1e-8 * truth + 1e-19  # masses are known to units of themselves
 
 
 @pytest.mark.parametrize("n", [1, 300, 2**53 + 1, 10**21, 10**340])

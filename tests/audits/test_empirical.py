@@ -1,5 +1,3 @@
-"""Scores: exact small cases, coverage under laws with and without ties, ends and errors; losses and risks."""
-
 import re
 from fractions import Fraction
 from itertools import product
@@ -8,17 +6,17 @@ from math import comb
 import mpmath
 import numpy as np
 import pytest
-import sympy
 from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
+from scipy.stats import beta
 
 import tradeoff as to
 from tests.strategies import vertices
 from tradeoff.audits import from_losses
 from tradeoff.audits.refutation import bound_tail, joint_level, joint_p_value, largest_rate
-from tradeoff.errors import DomainError, KindError, SymbolError
+from tradeoff.errors import DomainError
 
 scores = st.lists(st.one_of(st.integers(-3, 3), st.floats(allow_nan=False)), min_size=1, max_size=30)
 
@@ -31,9 +29,6 @@ def below(k, n, rate):
 def quantiles(mu, n):
     """Scores at equal steps of the normal law: the sharpest sample there is."""
     return ndtri((np.arange(n) + 0.5) / n) + mu
-
-
-# Rates.
 
 
 @given(st.integers(1, 40), st.integers(0, 40), st.fractions(0, 1, max_denominator=1000))
@@ -62,18 +57,12 @@ def test_largest_rate_equals_clopper_pearson(n, data, level):
     )
 
 
-def test_bound_tail_all_successes_is_one():
-    assert largest_rate(5, 5, 0.01) == bound_tail(5, 5, 1.0) == 1
-
-
 @given(st.floats(1e-12, 1.0))
 def test_joint_p_value_inverts_joint_level(chance):
+    assert largest_rate(5, 5, chance) == bound_tail(5, 5, 1.0) == 1
     t = joint_level(chance)
     assert joint_p_value(t) <= chance
     assert joint_p_value(t * 1.001) >= chance * 0.999
-
-
-# The estimate.
 
 
 @given(scores, scores)
@@ -98,31 +87,15 @@ def test_estimate_area_equals_jax_privacy():
     assert 1 - sum(width * height for width, height in steps) / 2 == Fraction(13, 16)
 
 
-def test_an_estimate_enters_no_product_and_no_test():
-    audit = to.empirical([0.0, 1.0], [1.0, 2.0])
-    with pytest.raises(KindError, match="estimate"):
-        audit.estimate @ to.Gaussian(1)
-    with pytest.raises(KindError, match="estimate"):
-        audit.refutes(audit.estimate)
-
-
-# What is proved.
-
-
 def atoms(curve, sizes, draws):
     """Scores from the pair of a piecewise-linear curve: atoms with ties, infinite losses too."""
-    p, q = (
-        np.append(mass, rest)
-        for mass, rest in zip(
-            curve.atoms(), (curve.mass_at_minus_infinity, curve.mass_at_plus_infinity), strict=True
-        )
-    )
-    loss = np.arange(len(p) - 1, 0, -1.0)
-    p, q = p.astype(float), q.astype(float)
-    return (
-        draws.choice(np.append(loss, -np.inf), sizes[0], p=p / p.sum()),
-        draws.choice(np.append(loss, np.inf), sizes[1], p=q / q.sum()),
-    )
+    (p, q), rest = curve.atoms(), (curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
+    loss = np.arange(len(p), 0, -1.0)
+    laws = [np.append(mass, more).astype(float) for mass, more in zip((p, q), rest, strict=True)]
+    return [
+        draws.choice(np.append(loss, end), size, p=law / law.sum())
+        for law, end, size in zip(laws, (-np.inf, np.inf), sizes, strict=True)
+    ]
 
 
 def drawn(claim, sizes, draws):
@@ -142,16 +115,14 @@ def drawn(claim, sizes, draws):
 )
 def test_true_claims_are_refuted_rarely(claim):
     # 24 draws at a stated error of 1/2: more than 19 failures have probability below 1e-3.
-    draws, failed = np.random.default_rng(3), np.zeros(4)
+    draws, failed, alpha, eps = np.random.default_rng(3), np.zeros(4), np.linspace(0, 1, 21), [0.0, 0.5]
     for _ in range(24):
         audit = to.empirical(*drawn(claim, (60, 40), draws), 0.5)
         failed += [
             bool(audit.refutes(claim)),
             audit.epsilon(0.05) > claim.bounds.epsilon(0.05).upper,
-            np.any(audit.delta([0.0, 0.5]) > claim.bounds.delta([0.0, 0.5]).upper),
-            np.any(
-                audit.upper.bounds(np.linspace(0, 1, 21)).upper < claim.bounds(np.linspace(0, 1, 21)).lower
-            ),
+            np.any(audit.delta(eps) > claim.bounds.delta(eps).upper),
+            np.any(audit.upper.bounds(alpha).upper < claim.bounds(alpha).lower),
         ]
     assert np.all(failed <= 19)
 
@@ -159,22 +130,18 @@ def test_true_claims_are_refuted_rarely(claim):
 @pytest.mark.parametrize("sizes", [pytest.param((2, 3), marks=pytest.mark.slow), (4, 1)])
 def test_p_values_are_valid_exactly(sizes):
     """Every outcome of a pair of three atoms: P(p-value <= x) <= x at every x, with exact probabilities."""
-    p, q = (
-        [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)],
-        [Fraction(1, 10), Fraction(3, 10), Fraction(3, 5)],
-    )
-    claim = to.PiecewiseLinear(
-        [0, Fraction(1, 5), Fraction(1, 2), 1], [1, Fraction(2, 5), Fraction(1, 10), 0]
-    )
+    p, q = ([Fraction(k, 10) for k in law] for law in ((5, 3, 2), (1, 3, 6)))
+    claim = to.from_masses(p, q)
     outcomes = {}
     for null in product(range(3), repeat=sizes[0]):
         for alternative in product(range(3), repeat=sizes[1]):
             key = tuple(sorted(null)), tuple(sorted(alternative))
             chance = np.prod([p[x] for x in null]) * np.prod([q[y] for y in alternative])
             outcomes[key] = outcomes.get(key, 0) + chance
-    result = sorted((to.empirical(*key).refutes(claim).p_value, chance) for key, chance in outcomes.items())
     total = Fraction(0)
-    for value, chance in result:
+    for value, chance in sorted(
+        (to.empirical(*key).refutes(claim).p_value, c) for key, c in outcomes.items()
+    ):
         total += chance
         assert total <= Fraction(value)
 
@@ -184,8 +151,7 @@ def test_the_p_value_of_one_threshold_by_hand():
     result = to.empirical([0.0] * 20, [1.0] * 9 + [0.0], thresholds=[1.0]).refutes(to.Gaussian(0.5))
     grid = np.linspace(1e-4, 0.5, 4000)
     b = to.Gaussian(0.5).bounds(grid).lower
-    products = [(1 - a) ** 20 * float(below(1, 10, b_)) for a, b_ in zip(grid, b, strict=True)]
-    t = max(products)
+    t = max((1 - a) ** 20 * float(below(1, 10, b_)) for a, b_ in zip(grid, b, strict=True))
     exact = t * (1 - np.log(t))
     assert exact <= result.p_value * (1 + 1e-6)
     assert result.p_value <= 1.5 * exact
@@ -226,13 +192,10 @@ def test_a_threshold_fixed_beforehand_is_sharper():
     null, alternative = quantiles(0, 1000), quantiles(1, 1000)
     every, one = to.empirical(null, alternative), to.empirical(null, alternative, thresholds=[2.0])
     assert one.epsilon(1e-5) < to.Gaussian(1).epsilon(1e-5)
-    # Clopper-Pearson by scipy.stats.beta.ppf at that threshold, half of the error on each rate.
+    # Clopper-Pearson at that threshold, half of the error on each rate.
     k, j = np.sum(null >= 2), np.sum(alternative < 2)
-    from scipy.stats import beta
-
-    u, v = beta.ppf(0.975, k + 1, 1000 - k), beta.ppf(0.975, j + 1, 1000 - j)
-    assert one.upper.alpha[1] == pytest.approx(u, rel=1e-6)
-    assert one.upper.beta[1] == pytest.approx(v, rel=1e-6)
+    u, v = (beta.ppf(0.975, n + 1, 1000 - n) for n in (k, j))
+    assert (one.upper.alpha[1], one.upper.beta[1]) == pytest.approx((u, v), rel=1e-6)
     assert one.epsilon(1e-5) > np.log((1 - v - 1e-5) / u)
     assert one.band.lower(0.5) == 0  # lower thresholds may miss nothing at any alpha above that of this one
     assert one.epsilon(1e-5) > every.epsilon(1e-5)
@@ -249,10 +212,6 @@ def test_claims_of_every_kind_are_tested():
     assert audit.refutes(step).claim == step
     assert not audit.refutes(to.Gaussian(1.0))
     assert not audit.refutes(to.TotalVariation(1.0))
-    with pytest.raises(KindError, match="not a trade-off function"):
-        audit.refutes(0.5)
-    with pytest.raises(SymbolError):
-        audit.refutes(to.Gaussian(sympy.Symbol("mu")))
 
 
 def test_refutes_reports_place_and_threshold():
@@ -263,17 +222,11 @@ def test_refutes_reports_place_and_threshold():
     assert result.confidence == 0.95
 
 
-# Ends.
-
-
 @pytest.mark.parametrize(
     ("null", "alternative"),
     [
-        ([0.0], [1.0]),
-        ([1.0], [0.0]),
-        ([0.0] * 50, [0.0] * 70),
-        ([np.inf] * 3, [-np.inf]),
-        ([-np.inf], [np.inf] * 9),
+        *(([0.0], [1.0]), ([1.0], [0.0]), ([0.0], [0.0]), ([0.0] * 50, [0.0] * 70)),
+        *(([np.inf] * 3, [-np.inf]), ([-np.inf], [np.inf] * 9)),
     ],
 )
 def test_extreme_scores_have_answers(null, alternative):
@@ -284,6 +237,9 @@ def test_extreme_scores_have_answers(null, alternative):
     assert audit.mu() >= 0
     assert 0 < audit.refutes(to.Identity()).p_value <= 1
     assert audit.band.lower.bounds(0.5).lower <= audit.band.upper.bounds(0.5).upper
+    if null == alternative:
+        assert (audit.mu(), audit.epsilon(0.0), audit.refutes(to.Identity()).p_value) == (0, 0, 1)
+        assert audit.epsilon(0.5) <= np.log(0.5)
     assert str(audit).startswith(f"Empirical: {len(null)} null")
     assert to.empirical(null, alternative, 1 - 2**-53).mu() == 0
     assert to.empirical(null, alternative, 1e-300).epsilon(0.1) < np.inf
@@ -320,9 +276,6 @@ def test_repr_without_bounds_names_the_exchange():
     assert re.fullmatch(r"exchanged they show μ ≥ 0\.6\d+: exchange null and alternative .*", lines[-1])
 
 
-# Counts of one event.
-
-
 @given(st.integers(1, 60), st.integers(1, 60), st.data())
 @settings(max_examples=25)
 def test_counts_equal_scores_at_a_fixed_threshold(n, m, data):
@@ -332,8 +285,8 @@ def test_counts_equal_scores_at_a_fixed_threshold(n, m, data):
     scores = to.empirical(null, alternative, 0.9, thresholds=[1.0])
     assert counts.epsilon([0.0, 0.1]).tolist() == scores.epsilon([0.0, 0.1]).tolist()
     assert (counts.mu(), counts.delta(0.5)) == (scores.mu(), scores.delta(0.5))
-    assert counts.refutes(to.Gaussian(1)).p_value == scores.refutes(to.Gaussian(1)).p_value
-    assert counts.refutes(to.Gaussian(1)).threshold is None
+    assert counts.refutes(to.PureDP(1)).p_value == scores.refutes(to.PureDP(1)).p_value
+    assert counts.refutes(to.PureDP(1)).threshold is None
     assert counts.estimate.shape.at(Fraction(hits, n)) <= Fraction(m - more, m)
     assert counts.band.upper(0.5) == scores.band.upper(0.5)
 
@@ -341,37 +294,22 @@ def test_counts_equal_scores_at_a_fixed_threshold(n, m, data):
 def test_counts_of_many_runs_need_no_arrays():
     audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_700_000))
     assert 9 < audit.epsilon(1e-5) < 10
-    assert repr(audit).startswith(
-        "Counts: 40 of 10000000 null and 900000 of 10700000 alternative, confidence"
-    )
+    counts = "Counts: 40 of 10000000 null and 900000 of 10700000 alternative, confidence"
+    assert repr(audit).startswith(counts)
     assert "exchanged they show" in repr(to.audits.from_counts((900, 1000), (100, 1000)))
 
 
 def test_hull_of_a_long_roc_equals_that_of_its_vertices():
-    rng = np.random.default_rng(2)
+    rng, at = np.random.default_rng(2), np.arange(501)
     null, alternative = rng.integers(0, 400, 20_000), rng.integers(100, 500, 20_000)
-    at = np.arange(501)
-    rates = [
-        (np.sum(null[:, None] >= at, axis=0)) / 20_000,
-        np.sum(alternative[:, None] < at, axis=0) / 20_000,
-    ]
-    order = rng.permutation(np.repeat(np.arange(501), 40))
+    rates = [np.sum(null[:, None] >= at, axis=0) / 20_000, np.sum(alternative[:, None] < at, axis=0) / 20_000]
+    order = rng.permutation(np.repeat(at, 40))
     whole = to.PiecewiseLinear.hull(rates[0][order], rates[1][order])
     points = sorted({(Fraction(x), Fraction(y)) for x, y in zip(*map(np.ndarray.tolist, rates), strict=True)})
     exact = to.PiecewiseLinear.hull(*zip(*points, strict=True))
-    assert whole.bounds(0.25) == to.PiecewiseLinear(
-        exact.alpha.astype(float), exact.beta.astype(float)
-    ).bounds(0.25)
+    assert whole.bounds(0.25) == exact.floats().bounds(0.25)
     assert [Fraction(x) for x in whole.alpha.tolist()] == exact.alpha.tolist()
     assert [Fraction(y) for y in whole.beta.tolist()] == exact.beta.tolist()
-
-
-def test_one_useless_score_proves_nothing():
-    audit = to.empirical([0.0], [0.0])
-    assert audit.mu() == 0
-    assert audit.epsilon(0.0) == 0
-    assert audit.epsilon(0.5) <= np.log(0.5)
-    assert audit.refutes(to.Identity()).p_value == 1
 
 
 EPSILONS = np.array([-2.0, -0.5, 0.0, 0.7, 3.0])
@@ -395,9 +333,9 @@ def test_delta_limits_solve_the_entropy_equation():
     # 10 losses of which one is infinite and nine are 0, at epsilon = inf: kl(1/10, limit) = log(40)/10.
     result = from_losses([0.0], [0.0] * 9 + [np.inf]).delta(np.inf)
     assert result.lower < 0.1 < result.upper
-    x, cost = 0.1, np.log(40) / 10
     for side in result:
-        assert x * np.log(x / side) + (1 - x) * np.log((1 - x) / (1 - side)) == pytest.approx(cost, rel=1e-9)
+        cost = 0.1 * np.log(0.1 / side) + 0.9 * np.log(0.9 / (1 - side))
+        assert cost == pytest.approx(np.log(40) / 10, rel=1e-9)
 
 
 def test_infinite_losses_and_ends():
@@ -405,61 +343,40 @@ def test_infinite_losses_and_ends():
     assert sample.delta(-np.inf).lower == sample.delta(-np.inf).upper == 1
     assert 0 <= sample.delta(np.inf).lower <= 0.5 <= sample.delta(np.inf).upper <= 1
     assert 0.5 in sample.delta(0.0)
+    assert [side.shape for side in sample.delta([])] == [(0,), (0,)]
     assert [tuple(sample.delta(e)) for e in EPSILONS] == list(zip(*sample.delta(EPSILONS), strict=True))
 
 
-def test_many_losses_make_narrow_limits():
-    draws = np.random.default_rng(4)
-    result = from_losses(*gaussian(1.0, 10**5, draws)).delta(EPSILONS)
+def test_many_losses_make_narrow_limits_and_an_approximate_estimate():
+    sample = from_losses(*gaussian(1.0, 10**5, np.random.default_rng(4)))
+    result = sample.delta(EPSILONS)
     assert np.all(result.width < 0.012)
     assert result.width[-1] < 1e-3  # relative to a small delta
-
-
-def test_estimate_is_approximate():
-    sample = from_losses(*gaussian(1.0, 2000, np.random.default_rng(6)))
     assert sample.estimate(0.3) == pytest.approx(to.Gaussian(1)(0.3), abs=0.05)
     assert "by sampled losses" in repr(sample.estimate)
-    with pytest.raises(KindError, match="estimate"):
-        sample.estimate @ to.Gaussian(1)
 
 
 @pytest.mark.parametrize(("mu", "n"), [(1.0, 100), (0.3, 2000), (0.1, 20_000), (3.0, 20)])
 def test_exchanged_arrays_are_refused(mu, n):
     under_p, under_q = gaussian(mu, n, np.random.default_rng(9))
     from_losses(under_p, under_q)
-    with pytest.raises(DomainError, match="swap losses_under_p and losses_under_q"):
-        from_losses(under_q, under_p)
-    with pytest.raises(DomainError, match="not log dP/dQ"):
-        from_losses(-under_p, -under_q)
-    with pytest.raises(DomainError, match=r"losses_under_q must have a mean of e\^-L of at most 1"):
-        from_losses(under_p, under_p)
+    for losses, message in (
+        ((under_q, under_p), "swap losses_under_p and losses_under_q"),
+        ((-under_p, -under_q), "not log dP/dQ"),
+        ((under_p, under_p), r"losses_under_q must have a mean of e\^-L of at most 1"),
+    ):
+        with pytest.raises(DomainError, match=message):
+            from_losses(*losses)
 
 
 def test_arrays_in_order_are_refused_rarely():
     # Randomized response at its own loss, where E_P[e^L] = 1 exactly, and a law with infinite losses.
     draws = np.random.default_rng(10)
-    for n in (1, 3, 10, 100, 1000):
-        for _ in range(100):
-            e = 4 * draws.random()
-            share = 1 / (1 + np.exp(e))
-            from_losses(*(np.where(draws.random(n) < p, e, -e) for p in (share, 1 - share)))
-            from_losses(
-                np.where(draws.random(n) < 0.5, -np.inf, np.log(2)),
-                np.where(draws.random(n) < 0.5, np.inf, -np.log(2)),
-            )
-
-
-def test_delta_of_empty_array_is_empty():
-    low, high = to.audits.from_losses([1.0], [1.0]).delta([])
-    assert low.shape == high.shape == (0,)
-
-
-def test_class_checks_losses():
-    draws = np.random.default_rng(2).normal(size=200)
-    direct = to.audits.LossSample(draws - 0.5, draws + 0.5, 0.95)
-    assert direct.delta(1.0) == to.audits.from_losses(draws - 0.5, draws + 0.5).delta(1.0)
-    with pytest.raises(DomainError, match="probability 0"):
-        to.audits.LossSample(np.array([np.inf]), draws, 0.95)
+    for n in np.repeat((1, 3, 10, 100, 1000), 100):
+        e = 4 * draws.random()
+        share = 1 / (1 + np.exp(e))
+        from_losses(*(np.where(draws.random(n) < p, e, -e) for p in (share, 1 - share)))
+        from_losses(*(np.where(draws.random(n) < 0.5, s * np.inf, -s * np.log(2)) for s in (-1, 1)))
 
 
 def truths(mu, prior):
@@ -469,14 +386,12 @@ def truths(mu, prior):
     def quantile(p):
         return mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(p) - 1)
 
-    def power(alpha):
-        return mpmath.ncdf(quantile(alpha) + mu)
-
+    power, other = (mpmath.ncdf(quantile(alpha) + mu) for alpha in (0.01, 0.125))
     least = mpmath.ncdf(quantile(0.25) - mu)  # false-positive rate that a recall of 1/4 needs
     loss = mu * (mu / 2 - quantile(1e-3))
     threshold = mu / 2 - mpmath.log(prior / (1 - prior)) / mu
     return [
-        *(power(0.01), power(0.01) / mpmath.mpf(0.01), 2 * mpmath.ncdf(mu / 2) - 1, power(0.125)),
+        *(power, power / mpmath.mpf(0.01), 2 * mpmath.ncdf(mu / 2) - 1, other),
         prior / 4 / (prior / 4 + (1 - prior) * least),
         1 / (1 + (1 - prior) / prior * mpmath.exp(-loss)),
         (1 - prior) * mpmath.ncdf(-threshold) + prior * mpmath.ncdf(threshold - mu),
@@ -494,10 +409,13 @@ def test_risks_of_a_gaussian_enclose_closed_forms(mu, prior):
         assert row["risk"] == "posterior" or row["upper"] - row["lower"] <= 1e-9 * max(truth, 1)
 
 
-def test_risks_of_bounded_losses_are_bounded_by_their_supremum():
-    table = to.PureDP(1.5).risks(prior=0.2)
+def test_risks_of_bounded_losses_are_bounded_by_their_supremum_and_of_a_leak_by_1():
     most = 1 / (1 + 4 * np.exp(-1.5))
+    table = to.PureDP(1.5).risks(prior=0.2)
     assert all(row["upper"] <= most + 1e-9 for row in table if row["risk"] in {"posterior", "precision"})
+    table = to.TotalVariation(0.1).risks(outcome=[0.01, 0.2], recall=[0.1, 0.5])
+    assert [row["upper"] for row in table if row["risk"] == "posterior"] == [1.0, 0.5]
+    assert next(row for row in table if row["risk"] == "precision")["upper"] == 1
 
 
 def test_risks_of_one_order_take_the_prior_of_the_alternative():
@@ -506,12 +424,6 @@ def test_risks_of_one_order_take_the_prior_of_the_alternative():
     assert row["lower"] <= np.minimum(0.8 * p, 0.2 * q).sum() + 1e-12
     assert row["upper"] >= np.minimum(0.8 * p, 0.2 * q).sum() - 1e-12
     assert row["upper"] - row["lower"] < 1e-9
-
-
-def test_risks_of_a_leak_are_certain_outside_it():
-    table = to.TotalVariation(0.1).risks(outcome=[0.01, 0.2], recall=[0.1, 0.5])
-    assert [row["upper"] for row in table if row["risk"] == "posterior"] == [1.0, 0.5]
-    assert next(row for row in table if row["risk"] == "precision")["upper"] == 1
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
@@ -528,7 +440,7 @@ def test_success_bounds_reconstruction_of_a_uniform_secret(k, epsilon):
 def test_risks_print_rounded_outward_and_export():
     table = to.Gaussian(1).risks(fpr=[0.01, 0.1], baseline=0.5)
     assert repr(table).splitlines()[0].split() == ["risk", "at", "lower", "upper"]
-    assert r"\\toprule".replace("\\\\", "\\") in table.to_latex()
+    assert r"\toprule" in table.to_latex()
     assert table.to_csv().count("\n") == len(table) + 1
     assert "<table>" in table._repr_html_()
     pandas = pytest.importorskip("pandas", reason="pandas is not installed: the extra [pandas] has it")

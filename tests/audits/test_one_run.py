@@ -1,10 +1,9 @@
-"""Audits in one run: published values, exact binomial sums, simulated games, linear programs."""
-
 import functools
 from bisect import bisect_left
 from fractions import Fraction
 from itertools import product
 from math import comb, exp, log
+from operator import eq, ne
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from scipy.optimize import linprog
 import tradeoff as to
 from tradeoff.audits import one_run
 from tradeoff.audits.one_run import _demand_of
-from tradeoff.errors import DomainError, KindError
 
 
 @pytest.mark.parametrize(
@@ -31,33 +29,26 @@ from tradeoff.errors import DomainError, KindError
     ],
 )
 def test_epsilon_equals_the_paper(canaries, guesses, correct, delta, published):
-    result = one_run(correct, guesses, canaries, delta=delta).epsilon
-    assert abs(result - published) < 1e-3
-    assert result == one_run(correct, guesses, canaries, delta=delta).epsilon
+    assert abs(one_run(correct, guesses, canaries, delta=delta).epsilon - published) < 1e-3
+    assert one_run(75, 100, 100).p_value(log(3)) == pytest.approx(0.553, abs=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("guesses", "correct", "limits", "epsilon", "by_curve"),
+    ("guesses", "correct", "limits", "by_curve", "epsilon"),
     [
         # jax_privacy, tests/auditing_test.py, test_epsilon_one_run_close (20,000 canaries, level 0.05
         # over the vertices of the ROC's hull): the guesses at the threshold that it chooses.
-        (3376, 2807, 386, 1.13346, None),
-        (406, 379, 386, None, 2.164749),
-        (938, 934, 374, None, 4.7218075),
-        (8233, 8223, 140, 4.395568, None),
-        (5436, 5436, 140, None, 9.133752),
+        (3376, 2807, 386, False, 1.13346),
+        (406, 379, 386, True, 2.164749),
+        (938, 934, 374, True, 4.7218075),
+        (8233, 8223, 140, False, 4.395568),
+        (5436, 5436, 140, True, 9.133752),
     ],
 )
-def test_epsilon_equals_jax_privacy(guesses, correct, limits, epsilon, by_curve):
+def test_epsilon_equals_jax_privacy(guesses, correct, limits, by_curve, epsilon):
     audit = one_run(correct, guesses, 20_000, delta=1e-6, confidence=1 - 0.05 / limits)
-    if epsilon is not None:
-        assert audit.epsilon == pytest.approx(epsilon, rel=2e-6)
-    else:
-        assert to.Gaussian(audit.mu).epsilon(1e-6) == pytest.approx(by_curve, rel=2e-6)
-
-
-def test_p_value_equals_the_paper():
-    assert one_run(75, 100, 100).p_value(log(3)) == pytest.approx(0.553, abs=1e-3)
+    result = to.Gaussian(audit.mu).epsilon(1e-6) if by_curve else audit.epsilon
+    assert result == pytest.approx(epsilon, rel=2e-6)
 
 
 @given(st.integers(1, 25), st.data(), st.sampled_from([0.0, 1e-3, 0.2, 1.0]))
@@ -89,13 +80,10 @@ def test_p_value_is_above_the_counter_example(canaries, delta):
 
     assert all(sum(law(x).values()) == 1 and min(law(x).values()) >= 0 for x in coins)
     for x, other in product(coins, coins):
-        if sum(a != b for a, b in zip(x, other, strict=True)) == 1:
+        if sum(map(ne, x, other)) == 1:
             assert sum(max(law(x)[y] - law(other)[y], 0) for y in coins) == leak
-    right = {
-        sum(p for y, p in law(x).items() if any(a == b for a, b in zip(x, y, strict=True))) for x in coins
-    }
-    assert right == {1 - (1 - most * leak) / 2**canaries}
-    (chance,) = right
+    (chance,) = {sum(p for y, p in law(x).items() if any(map(eq, x, y))) for x in coins}
+    assert chance == 1 - (1 - most * leak) / 2**canaries
     assert Fraction(one_run(1, canaries, canaries).p_value(0.0, delta)) >= chance
     assert one_run(1, canaries, canaries).refutes(to.approximate_dp(0.0, delta)).p_value >= chance
     confidence = 1 - float(chance) + 1e-9  # an error just below the chance
@@ -111,21 +99,16 @@ def test_p_value_is_above_the_best_symmetric_guesser(canaries, epsilon, delta):
     and m - k one step away. Slacks hold the positive parts, whose sum is at most delta.
     """
     m = canaries
-    each = np.array([1 / comb(m, k) for k in range(m + 1)])
-    near = [(k, k - 1, comb(m - 1, k - 1)) for k in range(1, m + 1)]
-    away = [(k, k + 1, comb(m - 1, k)) for k in range(m)]
-    moves = near + away
-    size = m + 1 + len(moves)
-    rows, total = [], np.zeros(size)
-    for i, (k, other, n) in enumerate(moves):
-        row = np.zeros(size)
-        row[k], row[other], row[m + 1 + i] = n * each[k], -exp(epsilon) * n * each[other], -1
-        rows.append(row)
-        total[m + 1 + i] = 1
-    mass = [[1.0] * (m + 1) + [0.0] * len(moves)]
+    moves = [(k, k - 1, comb(m - 1, k - 1)) for k in range(1, m + 1)]
+    moves += [(k, k + 1, comb(m - 1, k)) for k in range(m)]
+    rows = np.zeros((len(moves) + 1, m + 1 + len(moves)))
+    for row, (i, (k, other, n)) in zip(rows, enumerate(moves), strict=False):
+        row[k], row[other], row[m + 1 + i] = n / comb(m, k), -exp(epsilon) * n / comb(m, other), -1
+    rows[-1, m + 1 :] = 1
+    ends, mass = [0.0] * len(moves) + [delta], [[1.0] * (m + 1) + [0.0] * len(moves)]
     for correct in range(1, m + 1):
         gain = [-1.0 * (m - k >= correct) for k in range(m + 1)] + [0.0] * len(moves)
-        best = linprog(gain, A_ub=[*rows, total], b_ub=[0.0] * len(moves) + [delta], A_eq=mass, b_eq=[1.0])
+        best = linprog(gain, A_ub=rows, b_ub=ends, A_eq=mass, b_eq=[1.0])
         assert best.status == 0
         assert one_run(correct, m, m).p_value(epsilon, delta) >= -best.fun - 1e-7
 
@@ -138,19 +121,15 @@ def test_p_value_is_above_the_best_symmetric_guesser(canaries, epsilon, delta):
 def test_p_value_with_delta_equals_sum_of_masses(guesses, correct, epsilon, delta):
     """The largest mean over all i, of which two may tie, from sums of balls of 200 bits."""
     with ctx.workprec(200):
-        q = 1 / (1 + (-arb(epsilon)).exp())
-        mass, means, below = (
-            q**correct * (1 - q) ** (guesses - correct) * arb(comb(guesses, correct)),
-            [],
-            arb(0),
-        )
-        tail, upward = arb(0), mass
+        q, odds = 1 / (1 + (-arb(epsilon)).exp()), arb(epsilon).exp()
+        mass = q**correct * (1 - q) ** (guesses - correct) * arb(comb(guesses, correct))
+        means, below, tail, upward = [], arb(0), arb(0), mass
         for k in range(correct, guesses + 1):
             tail += upward
-            upward *= arb(guesses - k) / (k + 1) * arb(epsilon).exp()
+            upward *= arb(guesses - k) / (k + 1) * odds
         for i in range(1, correct + 1):
             k = correct - i + 1
-            mass *= arb(k) / (guesses - k + 1) * (-arb(epsilon)).exp()
+            mass *= arb(k) / (guesses - k + 1) / odds
             below += mass
             means.append(below / i)
         exact = tail + 2 * guesses * arb(delta) * max(means, key=lambda mean: float(mean.mid()))
@@ -236,8 +215,6 @@ def test_refutes_uses_both_orders():
     assert audit.refutes(step).claim == step.symmetrise(assume="either-order")
     assert audit.refutes(step).p_value == audit.refutes(~step).p_value
     assert audit.refutes(to.Plan({to.mechanisms.Gaussian(noise_multiplier=10): 1}))
-    with pytest.raises(KindError, match="estimate"):
-        audit.refutes(to.limits.clt(to.Laplace(0.1) ** 100))
 
 
 def test_no_evidence_gives_zero_bounds():
@@ -254,9 +231,6 @@ def test_extremes_have_answers():
     assert one_run(100, 100, 100).refutes(to.Identity()).p_value < 1e-20
 
 
-# Canaries observed independently.
-
-
 def test_product_bounds_are_sharper_than_published():
     """Xiang et al. 2025 print 1.143 and 2.321 for 250 and 100 wrong of 1000, with Chernoff's bound."""
     for wrong, published in ((250, 1.143), (100, 2.321)):
@@ -270,9 +244,7 @@ def test_product_bounds_are_sharper_than_published():
 
 CLAIMS = {
     "response": to.PureDP(Fraction(3, 2)),
-    "two losses": to.from_masses(
-        [Fraction(k, 10) for k in (1, 2, 3, 4)], [Fraction(k, 10) for k in (4, 3, 2, 1)]
-    ),
+    "two losses": to.from_masses(*([Fraction(k, 10) for k in law] for law in ((1, 2, 3, 4), (4, 3, 2, 1)))),
     "leak": to.from_masses([Fraction(1, 5), Fraction(4, 5), 0], [0, Fraction(4, 5), Fraction(1, 5)]),
     "gaussian": to.Gaussian(1.0),
 }
@@ -315,16 +287,13 @@ def observe(claim, coins, draws):
         cells = np.clip(np.floor(seen), -3, 2)  # post-processing with ties
         mass = [stats.norm.cdf(cells + 1, s) - stats.norm.cdf(cells, s) for s in (0.5, -0.5)]
         return mass[0] / (mass[0] + mass[1])
-    q = np.array(
-        {"response": [1, np.exp(1.5)], "two losses": [1, 2, 3, 4], "leak": [0, 0.8, 0.2]}[claim], dtype=float
-    )
+    weights = {"response": [1, np.exp(1.5)], "two losses": [1, 2, 3, 4], "leak": [0, 0.8, 0.2]}[claim]
+    q = np.array(weights, dtype=float)
     p = q[::-1] if claim != "leak" else np.array([0.2, 0.8, 0])
     p, q = p / p.sum(), q / q.sum()
     uniform = draws.random(coins.shape)
-    place = np.where(
-        coins == 1, np.searchsorted(np.cumsum(q), uniform), np.searchsorted(np.cumsum(p), uniform)
-    ).clip(0, len(p) - 1)
-    return (q / (p + q))[place]
+    shown = [np.searchsorted(np.cumsum(law), uniform).clip(0, len(p) - 1) for law in (p, q)]
+    return (q / (p + q))[np.where(coins == 1, shown[1], shown[0])]
 
 
 @pytest.mark.slow
@@ -365,18 +334,8 @@ def test_product_assumption_is_stated():
     assert refutation.assumptions
     assert "assuming that" in repr(refutation)
     assert one_run(90, 100, 100).refutes(to.Gaussian(1.0)).assumptions == ()
-    with pytest.raises(DomainError, match="assumptions must be 'product' or None"):
-        one_run(1, 2, 3, assumptions="independent")
-    with pytest.raises(DomainError, match="canaries must be at most 10000000"):
-        one_run(1, 2, 10**8, assumptions="product")
-
-
-def test_repr_of_nothing_shown_suggests_the_opposite_guesses():
     assert repr(one_run(50, 100, 1000)).endswith("any mechanism has these bounds")
     assert "exchanged they show μ ≥ 0.3" in repr(one_run(20, 100, 1000))
-
-
-# Guesses that may stop at any time.
 
 
 def is_refuted(correct, guesses, canaries, claim, level, assumptions=None, delta=0.0):
@@ -410,10 +369,8 @@ def test_sequential_guesses_refute_a_pure_claim_rarely_at_any_time(epsilon, leve
 @pytest.mark.parametrize(
     ("claim", "delta"),
     [
-        (to.Gaussian(1.0), 0.0),
-        (to.Gaussian(1.0), 0.05),
-        (to.approximate_dp(0.3, 0.1), 0.1),
-        (to.PureDP(1.0), 0.0),
+        *((to.Gaussian(1.0), 0.0), (to.Gaussian(1.0), 0.05)),
+        *((to.approximate_dp(0.3, 0.1), 0.1), (to.PureDP(1.0), 0.0)),
     ],
 )
 def test_sequential_product_claims_resist_the_best_adaptive_guesser(claim, delta):
@@ -499,16 +456,17 @@ def test_sequential_product_p_value_equals_one_over_the_mean_fair_wealth(counts)
     assert truth * (1 - 1e-9) <= audit.refutes(to.Gaussian(1.0)).p_value <= truth * (1 + 1e-6)
 
 
-def test_sequential_bounds_are_below_those_of_a_fixed_number():
-    for counts in ((47, 50, 50), (750, 1000, 1000), (900, 1000, 5000)):
-        for assumptions in (None, "product"):
-            fixed, anytime = (
-                one_run(*counts, assumptions=assumptions, sequential=each) for each in (False, True)
-            )
-            assert 0.6 * fixed.epsilon < anytime.epsilon < fixed.epsilon
-            assert anytime.mu < fixed.mu
-            assert assumptions is None or anytime.mu > 0.5 * fixed.mu
-            assert anytime.p_value(anytime.epsilon) <= 0.05 < anytime.p_value(anytime.epsilon + 1e-6)
+@pytest.mark.parametrize("assumptions", [None, "product"])
+@pytest.mark.parametrize("counts", [(47, 50, 50), (750, 1000, 1000), (900, 1000, 5000)])
+def test_sequential_bounds_are_below_those_of_a_fixed_number(counts, assumptions):
+    fixed, anytime = (one_run(*counts, assumptions=assumptions, sequential=each) for each in (False, True))
+    epsilon, mu = anytime.epsilon, anytime.mu
+    assert 0.6 * fixed.epsilon < epsilon < fixed.epsilon
+    assert (0 if assumptions is None else 0.5 * fixed.mu) <= mu < fixed.mu
+    assert anytime.p_value(epsilon) <= 0.05 < anytime.p_value(epsilon + 1e-6)
+
+
+def test_sequential_bounds_fall_with_skipped_canaries():
     skipped = [one_run(47, 50, n, assumptions="product", sequential=True).mu for n in (50, 100, 1000)]
     assert skipped[0] > skipped[1] > skipped[2] > 0
 
@@ -520,10 +478,6 @@ def test_sequential_claims_without_a_finite_loss_need_assumptions():
     assert audit.refutes(to.PureDP(1.0)).p_value == audit.p_value(1.0) < 1e-10
     assert audit.refutes(to.PureDP(1.0)).assumptions == ()
     assert repr(audit).endswith("valid whenever guessing stops")
-    with pytest.raises(DomainError, match="delta must be 0 for sequential guesses without assumptions"):
-        one_run(1, 2, 3, delta=1e-5, sequential=True)
-    with pytest.raises(DomainError, match="sequential must be True or False, got 1"):
-        one_run(1, 2, 3, sequential=1)
     ordered = one_run(90, 100, 100, assumptions="product", sequential=True)
     assert len(ordered.refutes(to.Gaussian(1.0)).assumptions) == 2
     assert "assuming that canaries are taken in an order" in repr(ordered)

@@ -1,5 +1,3 @@
-"""The application: words, messages, exit codes, streams, and files that it writes."""
-
 import os
 import shlex
 import subprocess
@@ -21,62 +19,47 @@ HARMLESS = r"a\x1b]0;owned\x07\x9b31m\u202eb"
 posix = pytest.mark.skipif(os.name != "posix", reason="devices of POSIX")
 
 
-class TestText:
-    """Text of files and names is escaped."""
-
-    def test_plain_escapes_invisible_characters(self):
-        assert plain(STEERING) == HARMLESS
-        assert plain("two\nlines, \r, \u2028, \udc80") == r"two\nlines, \r, \u2028, \udc80"
-        assert folded("two\nlines  and\ta tab\r\u2028\x00") == r"two lines and a tab \x00"
-        assert plain("ε ≤ δ, naïve\xa0中文") == "ε ≤ δ, naïve\xa0中文"
-
-    @pytest.mark.parametrize(
-        "command", [["compose"], pytest.param(["compare", "--method", "clt"], marks=pytest.mark.slow)]
-    )
-    def test_commands_escape_titles_and_file_names(self, run, tmp_path, command):
-        plan = tmp_path / "plan.toml"
-        plan.write_text(
-            f'title = "a\\u001b]0;owned\\u0007\\u009b31m\\u202eb [b]x\\\\"\n{PLAN}', encoding="utf-8"
-        )
-        code, out, _ = run(*command, plan, "--plot", tmp_path / f"{STEERING}.svg")
-        assert code == 0
-        assert f"{HARMLESS} [b]x\\" in out
-        assert f"{HARMLESS}.svg" in out
-        assert expat.ParserCreate().Parse((tmp_path / f"{STEERING}.svg").read_bytes(), True) == 1
-        assert not set(STEERING[1:-1]) & set(out) & set("\x1b\x07\x9b\u202e")
-
-    def test_errors_escape_keys_and_names(self, run, plan, tmp_path):
-        plan.write_text(f'"a\\u001b]0;owned\\u0007\\u009b31m\\u202eb" = 1\n{PLAN}', encoding="utf-8")
-        assert f"{HARMLESS} is not known" in run("compose", plan)[2]
-        assert f"{HARMLESS}: cannot be read" in run("compose", tmp_path / STEERING)[2]
-        assert f"{HARMLESS}" in run("compose", plan, f"--{STEERING}")[2]
-
-    def test_ledger_escapes_file_names(self, run, tmp_path):
-        code, out, _ = run("ledger", "init", tmp_path / STEERING, "--mu", "1")
-        assert code == 0
-        assert HARMLESS in out.splitlines()[0]
+def test_plain_escapes_invisible_characters():
+    assert plain(STEERING) == HARMLESS
+    assert plain("two\nlines, \r, \u2028, \udc80") == r"two\nlines, \r, \u2028, \udc80"
+    assert folded("two\nlines  and\ta tab\r\u2028\x00") == r"two lines and a tab \x00"
+    assert plain("ε ≤ δ, naïve\xa0中文") == "ε ≤ δ, naïve\xa0中文"
 
 
-class TestLimits:
-    """Sizes of plans and of command lines."""
+@pytest.mark.parametrize(
+    "command", [["compose"], pytest.param(["compare", "--method", "clt"], marks=pytest.mark.slow)]
+)
+def test_commands_escape_titles_and_file_names(run, tmp_path, command):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'title = "a\\u001b]0;owned\\u0007\\u009b31m\\u202eb [b]x\\\\"\n{PLAN}', encoding="utf-8")
+    code, out, _ = run(*command, plan, "--plot", tmp_path / f"{STEERING}.svg")
+    assert code == 0
+    assert f"{HARMLESS} [b]x\\" in out
+    assert f"{HARMLESS}.svg" in out
+    assert expat.ParserCreate().Parse((tmp_path / f"{STEERING}.svg").read_bytes(), True) == 1
+    assert not set(STEERING[1:-1]) & set(out) & set("\x1b\x07\x9b\u202e")
 
-    @pytest.mark.slow
-    def test_too_many_mechanisms_are_refused(self, run, plan):
-        entries = [f'[[mechanism]]\nkind = "laplace"\nscale = {10 + i}\n' for i in range(1001)]
-        plan.write_text("".join(entries), encoding="utf-8")
-        for command in (
-            ["compose", plan],
-            ["compare", plan],
-            ["report", plan, "-o", plan.with_suffix(".html")],
-        ):
-            text = refused(run(*command))
-            assert "a plan must have at most 1,000 different mechanisms, got 1,001" in text
 
-    @pytest.mark.slow
-    def test_gaussian_mechanisms_count_as_one(self, run, plan):
-        entry = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = {}\n'
-        plan.write_text("".join(entry.format(100 + i) for i in range(5000)), encoding="utf-8")
-        assert run("compose", plan, "--json")[0] == 0
+def test_errors_and_the_ledger_escape_keys_and_names(run, plan, tmp_path):
+    plan.write_text(f'"a\\u001b]0;owned\\u0007\\u009b31m\\u202eb" = 1\n{PLAN}', encoding="utf-8")
+    assert f"{HARMLESS} is not known" in run("compose", plan)[2]
+    assert f"{HARMLESS}: cannot be read" in run("compose", tmp_path / STEERING)[2]
+    assert f"{HARMLESS}" in run("compose", plan, f"--{STEERING}")[2]
+    code, out, _ = run("ledger", "init", tmp_path / STEERING, "--mu", "1")
+    assert code == 0
+    assert HARMLESS in out.splitlines()[0]
+
+
+@pytest.mark.slow
+def test_too_many_mechanisms_are_refused_and_gaussian_ones_count_as_one(run, plan):
+    entries = [f'[[mechanism]]\nkind = "laplace"\nscale = {10 + i}\n' for i in range(1001)]
+    plan.write_text("".join(entries), encoding="utf-8")
+    for command in (["compose", plan], ["compare", plan], ["report", plan, "-o", plan.with_suffix(".html")]):
+        message = "a plan must have at most 1,000 different mechanisms, got 1,001"
+        assert message in refused(run(*command))
+    entry = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = {}\n'
+    plan.write_text("".join(entry.format(100 + i) for i in range(5000)), encoding="utf-8")
+    assert run("compose", plan, "--json")[0] == 0
 
 
 def test_characters_that_the_font_lacks_emit_no_warning(run, plan):
@@ -84,25 +67,17 @@ def test_characters_that_the_font_lacks_emit_no_warning(run, plan):
     assert run("compose", plan, "--plot", plan.with_suffix(".svg"))[0] == 0
 
 
-class TestInternalErrors:
-    """An unexpected exception is one line too."""
+def test_unexpected_exception_is_one_line_and_exits_with_70(run, plan, monkeypatch):
+    def guarantee(_):
+        raise ZeroDivisionError("division\nby zero")
 
-    @pytest.fixture(autouse=True)
-    def broken(self, monkeypatch):
-        def guarantee(_):
-            raise ZeroDivisionError("division\nby zero")
-
-        monkeypatch.setattr(to.Plan, "guarantee", guarantee)
-
-    def test_unexpected_exception_exits_with_70(self, run, plan):
-        code, out, err = run("compose", plan)
-        assert (code, out) == (70, "")
-        assert "internal error: ZeroDivisionError: division by zero; please report it" in err
-
-    def test_debug_variable_shows_the_traceback(self, plan, monkeypatch):
-        monkeypatch.setenv("TRADEOFF_DEBUG", "1")
-        with pytest.raises(ZeroDivisionError):
-            main(["compose", str(plan)])
+    monkeypatch.setattr(to.Plan, "guarantee", guarantee)
+    code, out, err = run("compose", plan)
+    assert (code, out) == (70, "")
+    assert "internal error: ZeroDivisionError: division by zero; please report it" in err
+    monkeypatch.setenv("TRADEOFF_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["compose", str(plan)])
 
 
 @posix
@@ -131,9 +106,8 @@ class TestProcess:
     def test_ledger_step_is_recorded_on_a_full_disk(self, tmp_path):
         file = tmp_path / "budget.ledger"
         assert main(["ledger", "init", str(file), "--mu", "1"]) == 0
-        result = self.call(
-            "> /dev/full", "ledger", "spend", file, "--kind", "gaussian", "--noise-multiplier", "10"
-        )
+        words = "ledger", "spend", file, "--kind", "gaussian", "--noise-multiplier", "10"
+        result = self.call("> /dev/full", *words)
         assert result.returncode == 74
         assert result.stderr.count(b"\n") == 1
         assert to.filters.Ledger(file).last.step == 1
@@ -149,9 +123,6 @@ class TestProcess:
         result = self.call("2>&-", "compose", plan, "--json")
         assert result.returncode == 0
         assert result.stdout.startswith(b"{")
-
-    @pytest.mark.slow
-    def test_full_stderr_keeps_the_exit_code(self, plan):
         assert self.call("2> /dev/full", "compose", plan.with_name("missing.toml")).returncode == 2
 
     @pytest.mark.slow
@@ -210,11 +181,8 @@ sys.exit(main())
 )
 def test_spread_repeats_the_flag_of_each_value(given, expected):
     assert spread(given) == expected
-
-
-def test_spread_commas_are_refused():
     with pytest.raises(DomainError, match=r"separated by spaces, .*write --delta 1e-5 1e-6$"):
-        spread(["compose", "p.toml", "--delta", "1e-5,1e-6"])
+        spread([*given, "--delta", "1e-5,1e-6"])
 
 
 # PLAN is a plan file, FILE an unspent ledger.

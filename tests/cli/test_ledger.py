@@ -54,19 +54,12 @@ def test_spend_takes_the_keys_of_plan_files(run, file):
         code, out, err = run("spend", file, *flags)
         assert (code, err) == (0, "")
     assert out.splitlines()[1].startswith("step 3: spent ")
-    expected = GDPFilter(1)
-    for step in (
-        Gaussian(noise_multiplier=10),
-        Gaussian(noise_multiplier=8),
-        Plan({Gaussian(noise_multiplier=10): 3}),
-    ):  # half a sample of a Gaussian is charged as all of it
+    expected, once, half = GDPFilter(1), Gaussian(noise_multiplier=10), Gaussian(noise_multiplier=8)
+    for step in (once, half, Plan({once: 3})):  # half a sample of a Gaussian is charged as all of it
         expected.spend(step)
     assert Ledger(file).spent == expected.spent
-    assert [entry.mechanism.get("kind") for entry in Ledger(file).entries()[1:]] == [
-        "gaussian",
-        "subsampled-gaussian",
-        None,
-    ]
+    kinds = [entry.mechanism.get("kind") for entry in Ledger(file).entries()[1:]]
+    assert kinds == ["gaussian", "subsampled-gaussian", None]
 
 
 def test_status_rounds_outward_and_prints_json(run, file):
@@ -74,10 +67,8 @@ def test_status_rounds_outward_and_prints_json(run, file):
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
     code, out, err = run("status", file)
     assert (code, err) == (0, "")
-    assert (
-        out.splitlines()[1]
-        == "step 1: spent rho = 0.05555555556, delta = 0, remaining rho = 0.9444444444, delta = 0"
-    )
+    spent, left = "spent rho = 0.05555555556, delta = 0", "remaining rho = 0.9444444444, delta = 0"
+    assert out.splitlines()[1] == f"step 1: {spent}, {left}"
     result = json.loads(run("status", file, "--json")[1])
     assert list(result) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
     assert result["spent"]["rho"] >= 1 / 18
@@ -99,14 +90,15 @@ def test_status_and_steps_show_the_promise_and_each_step(run, file):
     assert "  3 x gaussian(noise_multiplier=20.0)  rho = 0.008750000001, delta = 0" in lines[1]
 
 
-def test_verify_takes_a_head(run, file):
+def test_verify_and_spend_take_a_head(run, file):
     run("init", file, "--mu", 1)
     first = Ledger(file).head
-    run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
-    assert run("verify", file)[:2] == (
-        0,
-        f"{file}: every entry is as it was written\nhead {Ledger(file).head}\n",
-    )
+    spend = ("spend", file, "--kind", "gaussian", "--noise-multiplier", 3, "--head", first)
+    assert run(*spend)[0] == 0
+    assert "head must be" in refused(run(*spend))
+    assert Ledger(file).steps == 1
+    written = f"{file}: every entry is as it was written\nhead {Ledger(file).head}\n"
+    assert run("verify", file)[:2] == (0, written)
     assert run("verify", file, "--head", first)[0] == 0
     assert "no entry has the head" in refused(run("verify", file, "--head", "0" * 64))
 
@@ -116,22 +108,11 @@ def test_export_prints_json_and_csv(run, file):
     run("spend", file, "--kind", "laplace", "--scale", 10)
     entries = json.loads(run("export", file)[1])
     table = list(csv.DictReader(io.StringIO(run("export", file, "--format", "csv")[1])))
-    assert (
-        [entry["hash"] for entry in entries]
-        == [row["hash"] for row in table]
-        == [entry.hash for entry in Ledger(file).entries()]
-    )
+    hashes = [entry.hash for entry in Ledger(file).entries()]
+    assert [entry["hash"] for entry in entries] == [row["hash"] for row in table] == hashes
     assert entries[1]["mechanism"] == {"kind": "laplace", "scale": 10.0, "sensitivity": 1.0}
     assert list(table[0]) == ["step", "time", "mechanism", "budget", "spent", "remaining", "hash"]
     assert table[1]["mechanism"] == "laplace(scale=10.0, sensitivity=1.0)"
-
-
-def test_spend_takes_a_head(run, file):
-    run("init", file, "--mu", 1)
-    spend = ("spend", file, "--kind", "gaussian", "--noise-multiplier", 3, "--head", Ledger(file).head)
-    assert run(*spend)[0] == 0
-    assert "head must be" in refused(run(*spend))
-    assert Ledger(file).steps == 1
 
 
 def test_backup_makes_a_new_file(run, file, tmp_path):
@@ -145,9 +126,8 @@ def test_backup_makes_a_new_file(run, file, tmp_path):
 
 @pytest.mark.parametrize("command", ["status", "verify", "export"])
 def test_commands_other_file_is_refused(run, tmp_path, command):
-    assert "no such file; create a ledger with tradeoff ledger init" in refused(
-        run(command, tmp_path / "missing")
-    )
+    remedy = "no such file; create a ledger with tradeoff ledger init"
+    assert remedy in refused(run(command, tmp_path / "missing"))
     (tmp_path / "text").write_text("budget " * 500, encoding="utf-8")
     assert "file is not a database" in refused(run(command, tmp_path / "text"))
 

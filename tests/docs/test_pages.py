@@ -19,6 +19,7 @@ from tradeoff.mechanisms import KINDS
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PIPELINE = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
 def blocks(text, language):
@@ -56,35 +57,23 @@ def test_code_in_the_tables_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
 
 def test_the_readme_opens_with_code_a_figure_and_two_commands():
     assert len(blocks(README, "python")[0].splitlines()) <= 12
-    assert len(blocks(README, "sh")) == 2
+    first, second = blocks(README, "sh")
     figure = re.search(r"!\[[^]]+\]\(([^)]+)\)", README)
     assert (ROOT / figure[1]).read_text(encoding="utf-8").startswith("<?xml")
-
-
-def test_the_pipeline_runs_the_test_command_of_the_readme():
-    command = blocks(README, "sh")[1].strip()
-    assert command.endswith("-m pytest -q")
-    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    example = re.search(r"tradeoff compose (\S+) --plot (\S+)", first)
+    assert to.spec.load(ROOT / example[1]).plan.mechanisms
+    assert to.spec.loads(blocks(README, "toml")[0]).plan.mechanisms
+    assert second.strip().endswith("-m pytest -q")
+    assert second.strip() in PIPELINE.splitlines()
 
 
 def test_nox_runs_the_checks_of_the_pipeline():
     nox = (ROOT / "noxfile.py").read_text(encoding="utf-8")
-    tools = re.findall(
-        r"^\.venv/bin/(?!pip)(.+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), flags=re.MULTILINE
-    )
+    tools = re.findall(r"^\.venv/bin/(?!pip)(.+)$", PIPELINE, flags=re.MULTILINE)
     assert tools
     for tool in tools:
         words = ", ".join(f'"{word}"' for word in tool.split())
         assert f"session.run({words})" in nox
-
-
-def test_the_first_command_names_an_example_that_loads():
-    example = re.search(r"tradeoff compose (\S+) --plot (\S+)", blocks(README, "sh")[0])
-    assert to.spec.load(ROOT / example[1]).plan.mechanisms
-
-
-def test_the_plan_file_of_the_readme_loads():
-    assert to.spec.loads(blocks(README, "toml")[0]).plan.mechanisms
 
 
 def test_the_table_of_kinds_is_that_of_the_library():
@@ -96,13 +85,10 @@ def test_the_table_of_kinds_is_that_of_the_library():
         assert keys == set(inspect.signature(KINDS[kind]).parameters)
 
 
-def test_the_version_is_the_same_everywhere():
+def test_the_version_is_the_same_everywhere_and_the_vision_three_lines():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version = {{{version}}}," in README
-
-
-def test_the_vision_is_three_lines():
     assert len((ROOT / "VISION.md").read_text(encoding="utf-8").splitlines()) == 3
 
 

@@ -14,26 +14,12 @@ from tradeoff.report.compare import Comparison
 
 PINNED = Path(__file__).parents[1] / "golden" / "public_names.txt"
 MODULES = (
-    to.audits,
-    to.baselines,
-    to.conversions,
-    to.errors,
-    to.filters,
-    to.interop,
-    to.limits,
-    to.mechanisms,
+    *(to.audits, to.baselines, to.conversions, to.errors, to.filters, to.interop, to.limits, to.mechanisms),
     to.spec,
 )
 CLASSES = (
-    to.TradeOff,
-    to.Bounds,
-    to.Plan,
-    to.Symbolic,
-    to.PiecewiseLinear,
-    Calibration,
-    Comparison,
-    Reduction,
-    Ledger,
+    *(to.TradeOff, to.Bounds, to.Plan, to.Symbolic, to.PiecewiseLinear),
+    *(Calibration, Comparison, Reduction, Ledger),
 )
 
 

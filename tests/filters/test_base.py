@@ -1,5 +1,3 @@
-"""Every filter: costs, sums rounded up, refusal without a trace, a state that survives JSON, threads."""
-
 import copy
 import json
 import math
@@ -20,7 +18,7 @@ import tradeoff as to
 from tests.operators.test_divergence import binomial
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError
-from tradeoff.filters.base import SLACK, Filter, add_up, gdp_mu, is_sampled, renyi, widen, zcdp
+from tradeoff.filters.base import SLACK, Filter, gdp_mu, is_sampled, renyi, widen, zcdp
 from tradeoff.operators.unary import assumed
 
 FILTERS = [
@@ -34,10 +32,7 @@ FILTERS = [
 ]
 
 
-IDS = [build().kind for build in FILTERS]
-
-
-every_filter = pytest.mark.parametrize("build", FILTERS, ids=IDS)
+every_filter = pytest.mark.parametrize("build", FILTERS, ids=[build().kind for build in FILTERS])
 
 
 class Approximation:
@@ -47,13 +42,14 @@ class Approximation:
         return to.Gaussian(1)
 
 
-@given(st.lists(log_uniform(1e-30, 1e30), max_size=60))
-def test_add_up_is_at_least_the_exact_sum(numbers):
-    running = (0.0, 0.0)
+@given(st.lists(log_uniform(1e-9, 100), max_size=60))
+def test_spent_is_the_exact_sum_of_the_costs_rounded_up(numbers):
+    budget = to.filters.PureDPFilter(1e4)
     for x in numbers:
-        running = add_up(running, x)
+        budget.spend(to.PureDP(x))
     exact = sum(map(Fraction, numbers), Fraction(0))
-    assert exact <= sum(map(Fraction, running)) <= exact * (1 + Fraction(1, 2**90))
+    assert exact <= Fraction(budget.spent)
+    assert not numbers or Fraction(math.nextafter(budget.spent, 0)) < exact
 
 
 @every_filter
@@ -73,7 +69,7 @@ def test_spend_beyond_budget_raises_and_records_nothing(build):
 
 def written(text, pattern):
     """The numbers a pattern finds in a text, as the fractions that are printed."""
-    return [Fraction(each) for each in re.search(pattern, text).groups()]
+    return [Fraction(each) for each in re.search(pattern.replace("#", r"([0-9.e-]+)"), text).groups()]
 
 
 def test_messages_round_amounts_to_the_safe_side():
@@ -81,15 +77,15 @@ def test_messages_round_amounts_to_the_safe_side():
     budget.spend(to.Gaussian(0.1))
     with pytest.raises(BudgetExceeded) as refusal:
         budget.spend(to.Gaussian(2 / 3 + 0.1))
-    result, number = refusal.value, r"([0-9.e-]+)"
-    requested, remaining, limit, spent = written(
-        str(result), rf"costs {number}, but {number} of {number} remains \({number} spent"
-    )
+    result = refusal.value
+    requested, remaining, limit, spent = written(str(result), r"costs #, but # of # remains \(# spent")
     assert requested >= Fraction(result.requested)
     assert spent >= Fraction(result.spent)
     assert remaining <= Fraction(result.remaining)
     assert limit == Fraction("0.7")
-    assert written(repr(budget), rf": {number} of {number} spent") == [spent, limit]
+    assert written(repr(budget), ": # of # spent") == [spent, limit]
+    with pytest.raises(BudgetExceeded, match="sampling is not counted here, but by a SampledFilter"):
+        budget.spend(to.mechanisms.SubsampledGaussian(1.0, 0.01))
     assert repr(to.filters.GDPFilter(1)).endswith(": 0 of 1 spent in 0 steps")
 
 
@@ -112,21 +108,13 @@ def test_from_state_after_json_restores_the_filter(build):
     "change",
     [
         {"kind": "unknown"},
-        {"sums": [[1.0, 0.0], [2.0, 0.0]]},
-        {"sums": [[math.nan, 0.0]]},
-        {"sums": [[-1.0, 0.0]]},
-        {"sums": None},
-        {"steps": -3},
-        {"adjacency": 3},
-        {"parameters": {"nu": 1}},
-        {"parameters": {"mu": -1}},
+        *({"sums": sums} for sums in (["1", "2"], ["nan"], ["-1"], ["1/0"], None)),
+        *({"steps": -3}, {"adjacency": 3}, {"parameters": {"nu": 1}}, {"parameters": {"mu": -1}}),
     ],
 )
 def test_from_state_malformed_raises_domain_error(change):
     with pytest.raises(DomainError):
         to.filters.Filter.from_state({**to.filters.GDPFilter(1).state(), **change})
-    with pytest.raises(DomainError, match="PureDPFilter"):
-        to.filters.PureDPFilter.from_state(to.filters.GDPFilter(1).state())
 
 
 @every_filter
@@ -142,22 +130,6 @@ def test_spend_uncertified_step_raises(build):
     assert budget.steps == 0
 
 
-@pytest.mark.parametrize(
-    ("budget", "step"),
-    [
-        (to.filters.GDPFilter(1), to.TotalVariation(0.1)),
-        (to.filters.GDPFilter(1), to.mechanisms.DiscreteGaussian(sigma=3)),
-        (to.filters.PureDPFilter(1), to.Gaussian(0.1)),
-        (to.filters.ApproximateDPFilter(1, 1e-5), to.Gaussian(0.1)),
-        (to.filters.RenyiFilter(2, 1), to.TotalVariation(0.1)),
-        (to.filters.ResidueFilter(1), to.mechanisms.DiscreteGaussian(sigma=3)),
-    ],
-)
-def test_spend_infinite_cost_names_a_remedy(budget, step):
-    with pytest.raises(KindError, match=r"spend|give"):
-        budget.spend(step)
-
-
 def test_spend_other_adjacency_raises_plan_error():
     budget = to.filters.GDPFilter(5)
     budget.spend(to.mechanisms.Gaussian(noise_multiplier=2))
@@ -171,27 +143,20 @@ def test_spend_without_budget_grants_identity_only():
         budget.spend(to.Identity())
         with pytest.raises(BudgetExceeded) as refusal:
             budget.spend(to.PureDP(1e-20))
-        assert not math.isnan(
-            refusal.value.requested[0]
-            if isinstance(refusal.value.requested, tuple)
-            else refusal.value.requested
-        )
+        assert not np.any(np.isnan(refusal.value.requested))
         assert budget.guarantee().delta(0) <= 5e-324
 
 
 @pytest.mark.parametrize(
-    "build",
+    ("kind", "arguments"),
     [
-        lambda: to.filters.GDPFilter(1e4),
-        lambda: to.filters.IndividualGDPFilter(1e4, 1),
-        lambda: to.filters.PureDPFilter(1e4),
-        lambda: to.filters.ExPostFilter(1e4),
-        lambda: to.filters.ResidueFilter(1e4),
-        lambda: to.filters.ConcurrentFilter(1e4, 1e-6, ex_post_epsilon=1e4),
+        *((f"{kind}Filter", {}) for kind in ("GDP", "PureDP", "ExPost", "Residue")),
+        ("IndividualGDPFilter", {"records": 1}),
+        ("ConcurrentFilter", {"delta": 1e-6, "ex_post_epsilon": 1e4}),
     ],
 )
-def test_guarantee_of_the_largest_budget_is_in_the_working_range(build):
-    budget = build()
+def test_guarantee_of_the_largest_budget_is_in_the_working_range(kind, arguments):
+    budget = getattr(to.filters, kind)(1e4, **arguments)
     assert budget.guarantee()(0.5) == 0
     parts = budget.budget if isinstance(budget.budget, tuple) else (budget.budget,)
     assert all(part < 1 or 9e3 < part <= 1e4 for part in parts)
@@ -202,14 +167,6 @@ def test_guarantee_includes_the_slack():
     assert to.filters.PureDPFilter(1).guarantee().epsilon_0 >= slack
     assert to.filters.ExPostFilter(1).guarantee().epsilon_0 >= slack
     assert to.filters.RhoFilter(0.5).guarantee().delta(1.0) >= to.Gaussian(1).bounds.delta(1.0).lower
-
-
-def test_state_without_own_kind_raises():
-    class Mine(to.filters.GDPFilter):
-        pass
-
-    with pytest.raises(KindError, match="name of its own"):
-        Mine(1).state()
 
 
 def test_guarantee_keeps_assumptions_of_steps():
@@ -276,9 +233,6 @@ def test_widen_bounds_the_slack(limit):
     assert Fraction(bounds.lower) <= exact <= Fraction(bounds.upper) <= exact * (1 + Fraction(1, 2**50))
 
 
-# Costs of a step.
-
-
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1, 0.999, 1.0, 5.0, 300.0])
 def test_mu_of_randomised_response(epsilon):
     with mpmath.workdps(400):
@@ -323,5 +277,3 @@ def test_product_with_too_many_atoms_is_charged_by_its_parts():
     assert math.sqrt(math.pi / 2) * 1e-8 * math.sqrt(1e7) <= budget.spent < 1e-3
     with pytest.raises(BudgetExceeded):
         to.filters.GDPFilter(100).spend(to.PureDP(3.0) ** 10**7)
-    with pytest.raises(KindError, match="no finite mu"):
-        to.filters.GDPFilter(1).spend(to.TotalVariation(0.1))

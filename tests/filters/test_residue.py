@@ -1,5 +1,3 @@
-"""The residue filter against mpmath: its order, its counts, the worst adaptive analyst, enumerated."""
-
 import math
 from fractions import Fraction
 
@@ -44,14 +42,11 @@ def response(epsilon):
 
 def atoms_of(curve):
     """Losses and Q-masses of a polygon in fractions."""
-    p, q = curve.atoms()
-    return [
-        (
-            mpmath.log(mpmath.mpf(b.numerator) / b.denominator * a.denominator / a.numerator),
-            mpmath.mpf(b.numerator) / b.denominator,
-        )
-        for a, b in zip(p, q, strict=True)
-    ]
+    return [(mpmath.log(mp(b / a)), mp(b)) for a, b in zip(*curve.atoms(), strict=True)]
+
+
+def mp(x):
+    return mpmath.mpf(x.numerator) / x.denominator
 
 
 def worst(atoms, left, r):
@@ -88,14 +83,12 @@ def test_counts_of_randomised_response_under_1_gdp(epsilon, naive, residue):
 @pytest.mark.parametrize("r", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("share", [1e-4, 0.05, 0.3, 0.7])
 def test_charge_of_response_is_valid_and_tight(share, r):
-    epsilon = share * r
-    taken = charge(bounded(to.PureDP(epsilon), 0.0), r)
+    taken = charge(bounded(to.PureDP(share * r), 0.0), r)
     with mpmath.workdps(60):
-        left = mpmath.sqrt(mpmath.mpf(r) ** 2 - mpmath.mpf(taken))
-        assert worst(response(epsilon), left, mpmath.mpf(r)) <= 0
-        assert composed(response(epsilon), 0, left + mpmath.mpf(1e-10)) > profile(
-            0, mpmath.mpf(r)
-        )  # the largest r' is within 1e-10
+        atoms, top = response(share * r), mpmath.mpf(r)
+        left = mpmath.sqrt(top**2 - mpmath.mpf(taken))
+        assert worst(atoms, left, top) <= 0
+        assert composed(atoms, 0, left + mpmath.mpf(1e-10)) > profile(0, top)  # the largest r' is this close
 
 
 @few
@@ -168,24 +161,19 @@ def test_step_delta_bounds_unbounded_losses(step):
 def leaves(budget, rule, depth):
     """All paths of an adaptive analyst: (log-loss, Q-mass, what is left of the budget)."""
     paths, done = [(0.0, 1.0, budget.state(), ())], []
-    for _ in range(depth):
+    for k in range(depth + 1):
         grown = []
         for loss, mass, state, answers in paths:
-            step = rule(answers)
-            mine = to.filters.Filter.from_state(state)
-            if mine.would_exceed(to.PureDP(step)):
+            step, mine = to.PureDP(rule(answers)), to.filters.Filter.from_state(state)
+            if k == depth or mine.would_exceed(step):
                 done.append((loss, mass, mine.remaining))
                 continue
-            mine.spend(to.PureDP(step))
-            truth = 1 / (1 + math.exp(-step))
-            grown += [
-                (loss + step, mass * truth, mine.state(), (*answers, 1)),
-                (loss - step, mass * (1 - truth), mine.state(), (*answers, 0)),
-            ]
+            mine.spend(step)
+            truth = 1 / (1 + math.exp(-step.epsilon_0))
+            for answer, sign, share in ((1, 1, truth), (0, -1, 1 - truth)):
+                grown.append((loss + sign * step.epsilon_0, mass * share, mine.state(), (*answers, answer)))
         paths = grown
-    return done + [
-        (loss, mass, to.filters.Filter.from_state(state).remaining) for loss, mass, state, _ in paths
-    ]
+    return done
 
 
 def greedy(answers):
@@ -240,8 +228,6 @@ def test_remaining_pair_can_be_spent(part):
     budget.spend(to.TotalVariation(left.delta) @ to.Gaussian(left.mu))
 
 
-# Profiles of responses after Gaussian noise, in logarithms.
-
 MU = [0.01, 0.05, 0.099, 0.1, 0.17, 0.3, 0.7, 1.0, 3.0, 20.0, 50.0, 73.0]
 
 
@@ -251,10 +237,8 @@ RATIO = np.array([0.0, 1e-6, 0.3, 5.0, 20.0, 36.4, 39.9, 40.1, 300.0])
 @pytest.mark.parametrize("mu", MU)
 def test_logarithms_of_profiles_lie_between_their_bounds(mu):
     epsilon = np.concatenate([RATIO, -RATIO]) * mu
-    result, units = (
-        log_delta(epsilon, mu),
-        1e3 * (2 + np.abs(epsilon) / mu + mu) ** 2 * max(1.0, 1 / mu) + 1e2 * np.abs(epsilon) / mu**2,
-    )
+    result, ratio = log_delta(epsilon, mu), np.abs(epsilon) / mu
+    units = 1e3 * (2 + ratio + mu) ** 2 * max(1.0, 1 / mu) + 1e2 * ratio / mu
     with mpmath.workdps(100):
         for e, low, high in zip(map(mpmath.mpf, epsilon.tolist()), *result, strict=True):
             assert low <= mpmath.log(profile(e, mpmath.mpf(mu))) <= high
@@ -265,17 +249,13 @@ def test_logarithms_of_profiles_lie_between_their_bounds(mu):
 @pytest.mark.parametrize("mu", MU)
 def test_logarithms_of_mixtures_are_rounded_up(mu):
     loss, weight, at = np.array([0.0, 0.1, 0.7]) * mu, np.array([0.0, 0.25, 0.75]), RATIO[:6] * mu
+    result = Responses(loss, weight).log_delta(at, mu).tolist()
     with mpmath.workdps(100):
-        atoms = [
-            (x, w * q)
-            for k, w in zip(loss, weight, strict=True)
-            for x, q in response(float(k))
-            for w in [mpmath.mpf(w)]
-        ]
-        truth = [mpmath.log(composed(atoms, mpmath.mpf(e), mpmath.mpf(mu))) for e in at.tolist()]
-    result = Responses(loss, weight).log_delta(at, mu)
-    for high, exact in zip(result.tolist(), truth, strict=True):
-        assert 0 <= high - exact <= 1e-9 * (1 + abs(exact))
+        pairs = zip(loss.tolist(), weight.tolist(), strict=True)
+        atoms = [(x, w * q) for k, w in pairs for x, q in response(k)]
+        for e, high in zip(at.tolist(), result, strict=True):
+            exact = mpmath.log(composed(atoms, mpmath.mpf(e), mpmath.mpf(mu)))
+            assert 0 <= high - exact <= 1e-9 * (1 + abs(exact))
 
 
 @few

@@ -1,6 +1,3 @@
-"""OpenDP: its measures in, privacy maps and profiles out; with the library itself where it is installed."""
-
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +6,7 @@ from hypothesis import given, settings
 
 import tradeoff as to
 from tests.strategies import exact_curves
-from tradeoff.errors import DomainError, KindError, TradeOffError
+from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.interop import fdp
 from tradeoff.interop import opendp as interop
 from tradeoff.mechanisms import Gaussian
@@ -49,20 +46,14 @@ def test_from_profile_is_safe_at_every_point():
 @pytest.mark.parametrize(
     ("measure", "distance"),
     [
-        ("Divergence", 1.0),
-        (None, 1.0),
-        ("MaxDivergence", -1.0),
-        ("MaxDivergence", None),
-        ("MaxDivergence", (1.0, 1e-6)),
-        ("Approximate(MaxDivergence)", 1.0),
-        ("Approximate(MaxDivergence)", (1.0, 2.0)),
-        ("SmoothedMaxDivergence", 1.0),
+        *(("Divergence", 1.0), (None, 1.0), ("SmoothedMaxDivergence", 1.0)),
+        *(("MaxDivergence", distance) for distance in (-1.0, None, (1.0, 1e-6))),
+        *(("Approximate(MaxDivergence)", distance) for distance in (1.0, (1.0, 2.0))),
     ],
 )
 def test_from_measure_names_the_error(measure, distance):
-    with pytest.raises(DomainError) as error:
+    with pytest.raises(DomainError, match=r"^.*$"):
         interop.from_measure(measure, distance)
-    assert "\n" not in str(error.value)
 
 
 def test_privacy_map_depends_on_the_distance():
@@ -73,38 +64,23 @@ def test_privacy_map_depends_on_the_distance():
     one_order = to.subsample(to.Gaussian(1), 0.1)
     epsilon, _ = interop.privacy_map(one_order, delta=1e-6)(1)
     assert epsilon >= max(one_order.bounds.epsilon(1e-6).lower, (~one_order).bounds.epsilon(1e-6).lower)
-    with pytest.raises(DomainError, match="d_in"):
-        pure(0.5)
-    with pytest.raises(DomainError, match="delta"):
-        interop.privacy_map(to.Laplace(0.5), delta=2.0)
-    with pytest.raises(TradeOffError, match="not a curve"):
-        interop.privacy_map(lambda _: Gaussian(noise_multiplier=1.0), delta=0.1)(1)
 
 
 def test_from_measurement_of_opendp(dp, numbers):
     laplace = dp.m.make_laplace(*numbers, scale=2.0)
     assert interop.from_measurement(laplace, 1.0) == to.PureDP(laplace.map(1.0))
-    gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
+    gaussian, truth = dp.m.make_gaussian(*numbers, scale=4.0), to.Gaussian(0.25)
     fixed = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian), 1e-6)
-    epsilon, delta = fixed.map(1.0)
-    assert interop.from_measurement(fixed, 1.0) == to.approximate_dp(epsilon, delta)
-
-
-def test_from_measurement_with_a_profile(dp, numbers):
-    """Its zCDP profile of N(0, 16) is above the truth: epsilon(1e-3) 0.68800 for 0.59201."""
-    smoothed = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*numbers, scale=4.0))
-    result, theirs = interop.from_measurement(smoothed, 1.0), smoothed.map(1.0)
-    assert result.epsilon(1e-3) == pytest.approx(theirs.epsilon(1e-3), rel=0.02)
-    assert result.epsilon(1e-3) >= theirs.epsilon(1e-3) - 1e-6
-    assert to.Gaussian(0.25).epsilon(1e-3) < 0.59202 < result.epsilon(1e-3)
-
-
-def test_from_measurement_with_concentrated_privacy(dp, numbers):
-    gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
-    result = interop.from_measurement(gaussian, 1.0)
-    assert to.Gaussian(0.25).epsilon(1e-6) <= result.epsilon(1e-6) <= 2.0
+    assert interop.from_measurement(fixed, 1.0) == to.approximate_dp(*fixed.map(1.0))
     loose = interop.from_measurement(dp.c.make_approximate(gaussian), 1.0)
-    assert loose.epsilon(1e-6) >= to.Gaussian(0.25).epsilon(1e-6)
+    assert truth.epsilon(1e-6) <= interop.from_measurement(gaussian, 1.0).epsilon(1e-6) <= 2.0
+    assert loose.epsilon(1e-6) >= truth.epsilon(1e-6)
+    # Its zCDP profile of N(0, 16) is above the truth: epsilon(1e-3) 0.68800 for 0.59201.
+    smoothed = dp.c.make_zCDP_to_approxDP(gaussian)
+    result, theirs = interop.from_measurement(smoothed, 1.0).epsilon(1e-3), smoothed.map(1.0).epsilon(1e-3)
+    assert result == pytest.approx(theirs, rel=0.02)
+    assert result >= theirs - 1e-6
+    assert truth.epsilon(1e-3) < 0.59202 < result
 
 
 def test_privacy_map_in_opendp(dp, numbers):
@@ -126,32 +102,24 @@ def test_privacy_profile_in_opendp(dp):
     for epsilon in (0.0, 0.1, 0.59202):
         assert profile.delta(epsilon) == curve.delta(epsilon)
     assert curve.bounds.epsilon(1e-3).lower <= profile.epsilon(1e-3) <= 0.5921
-    assert (
-        to.Profile.from_epsilon_delta(profile.delta, [0.0, 0.3, 0.6]).delta(0.3)
-        >= curve.bounds.delta(0.3).lower
-    )
-
-
-def test_from_measurement_and_privacy_map_name_the_error():
-    with pytest.raises(KindError, match="output_measure"):
-        interop.from_measurement(3, 1)
-    with pytest.raises(KindError, match="must be a curve"):
-        interop.privacy_map(3, delta=0.0)
-    with pytest.raises(DomainError, match="ZeroDivisionError"):
-        interop.privacy_map(lambda d: 1 / (d - 1), delta=0.0)(1)
+    read = to.Profile.from_epsilon_delta(profile.delta, [0.0, 0.3, 0.6])
+    assert read.delta(0.3) >= curve.bounds.delta(0.3).lower
 
 
 @pytest.mark.parametrize(
-    ("profile", "epsilons"),
+    ("call", "message"),
     [
-        (None, [0.0]),
-        *((lambda _, value=value: value, [0.0]) for value in (math.nan, -0.1, 1.1, None, 10**400)),
-        (lambda _: 0.1, ["x"]),
+        (lambda: interop.from_measurement(3, 1), "output_measure"),
+        (lambda: interop.privacy_map(3, delta=0.0), "must be a curve"),
+        (lambda: interop.privacy_map(lambda d: 1 / (d - 1), delta=0.0)(1), "ZeroDivisionError"),
+        (lambda: interop.privacy_map(to.Laplace(0.5), delta=0.0)(0.5), "d_in"),
+        (lambda: interop.privacy_map(to.Laplace(0.5), delta=2.0), "delta"),
+        (lambda: interop.privacy_map(lambda _: Gaussian(noise_multiplier=1), delta=0.1)(1), "not a curve"),
     ],
 )
-def test_from_profile_refuses_anything_but_probabilities(profile, epsilons):
-    with pytest.raises(DomainError):
-        to.Profile.from_epsilon_delta(profile, epsilons)
+def test_from_measurement_and_privacy_map_name_the_error(call, message):
+    with pytest.raises(TradeOffError, match=message):
+        call()
 
 
 TOLERANCE = 2.0**-26
@@ -164,15 +132,13 @@ def drawn(curve):
     alpha, beta = frame["alpha"], frame["beta"]
     assert list(frame) == ["alpha", "beta"]
     assert len(alpha) >= 100
-    assert (np.diff(alpha) > 0).all()
-    assert (np.diff(beta) <= 0).all()
-    assert alpha[0] == 0
-    assert alpha[-1] == 1
-    assert beta[-1] == 0
-    assert (beta >= 0).all()
-    assert (beta <= 1 - alpha + TOLERANCE).all()
+    assert np.all(np.diff(alpha) > 0)
+    assert np.all(np.diff(beta) <= 0)
+    assert (alpha[0], alpha[-1], beta[-1]) == (0, 1, 0)
+    assert np.all(beta >= 0)
+    assert np.all(beta <= 1 - alpha + TOLERANCE)
     chord = beta[:-2] + (beta[2:] - beta[:-2]) * (alpha[1:-1] - alpha[:-2]) / (alpha[2:] - alpha[:-2])
-    assert (beta[1:-1] <= chord + TOLERANCE).all()
+    assert np.all(beta[1:-1] <= chord + TOLERANCE)
     return alpha, beta
 
 

@@ -7,8 +7,6 @@ from itertools import combinations, product
 import mpmath as mp
 import numpy as np
 
-LOSSES = (-2.0, -0.3, 0.0, 0.1, 0.45, 0.9, 1.0, 1.7, 3.3)
-
 
 def hockey_stick(p, q, epsilon):
     """Return sum (q - e^eps p)_+ in 50 digits."""
@@ -22,18 +20,6 @@ def dominated(curve, p, q, losses=(-3.0, -0.7, -0.2, 0.0, 0.1, 0.4, 0.9, 1.3, 2.
         for e in losses
         for one, two in ((p, q), (q, p))
     )
-
-
-def has_profile(curve, p, q, losses=LOSSES):
-    """Whether the curve has the profile of the pair in both orders, but for vertices rounded to below."""
-    for e in losses:
-        for f, one, two in ((curve, p, q), (~curve, q, p)):
-            bounds, truth = f.bounds.delta(e), hockey_stick(one, two, e)
-            if not (truth - mp.mpf("1e-30") <= bounds.upper <= truth * (1 + 1e-9) + 1e-14):
-                return False
-            if not (bounds.lower <= truth * (1 + 1e-14) + 1e-15):
-                return False
-    return True
 
 
 def distribution(normal, scale):

@@ -1,8 +1,5 @@
-"""Each kind of mechanism as a value, losses rounded up, and noise against closed forms and integrals."""
-
 import itertools
 import math
-from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
 import mpmath as mp
@@ -17,78 +14,6 @@ from tradeoff import mechanisms as m
 from tradeoff.errors import SizeError, Undecided
 from tradeoff.mechanisms.base import loss, ratio, root
 
-EACH = (
-    m.Gaussian(noise_multiplier=2),
-    m.Laplace(scale=10),
-    m.SubsampledGaussian(noise_multiplier=1.1, sample_rate=0.01),
-    m.SubsampledLaplace(scale=2, sample_rate=0.1),
-    m.RandomizedResponse(epsilon=0.3),
-    m.PureDP(epsilon=0.3),
-    m.ApproximateDP(epsilon=1, delta=1e-6),
-    m.DiscreteGaussian(sigma=2),
-    m.DiscreteLaplace(scale=2),
-    m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])),
-    m.ExponentialMechanism(epsilon=1),
-    m.ReportNoisyMax(epsilon=1, noise="laplace"),
-    m.PermuteAndFlip(epsilon=1),
-    m.AboveThreshold(epsilon=1),
-    m.RepeatAndSelect(epsilon=1, shape=0.5),
-    m.BestOfRuns(m.Gaussian(noise_multiplier=10), mean=5),
-    m.TreeAggregation(noise_multiplier=2, steps=5),
-    m.MatrixMechanism(noise_multiplier=2, sensitivity=3),
-    m.LastIterate(noise_multiplier=2, steps=5, contraction=0.9, diameter=3),
-    m.TruncatedLaplace(scale=2, bound=7),
-    m.TruncatedGaussian(scale=2, bound=7),
-    m.BoundedLaplace(scale=2, width=7),
-    m.BoundedGaussian(noise_multiplier=2),
-    m.ThresholdedKeys(scale=2, threshold=28, noise="gaussian", keys=3),
-    m.Rappor(epsilon=1),
-    m.SubsetSelection(epsilon=1, categories=5, size=2),
-    m.Staircase(epsilon=1, gamma=0.2),
-    m.Skellam(variance=5),
-    m.BinomialNoise(coins=20),
-    m.DiscreteGaussianVector(sigma=2, squared_sensitivity=4, dimension=3),
-    m.CanonicalNoise(to.PureDP(1).lower),
-    m.Subsampled(m.RandomizedResponse(epsilon=1, categories=4), sample_rate=0.1),
-    m.TruncatedSubsampledGaussian(noise_multiplier=1, sample_rate=0.1, batch_size=3, dataset_size=9),
-    m.MixtureOfGaussians(1.0, [0, 1, 2], [0.5, 0.25, 0.25]),
-    m.BandedFactorization(noise_multiplier=2, sample_rate=0.1, steps=10, bands=3),
-    m.RandomAllocation(noise_multiplier=2, steps=3, participations=2),
-    m.BallsInBins(noise_multiplier=2, bins=3, epochs=2),
-    m.ShuffledRandomizers(epsilon=1, records=10),
-    m.ShuffledRandomizers(epsilon=1, records=10, categories=5, size=2),
-    m.ShuffledRandomizers(epsilon=1, records=10, randomizer="laplace"),
-)
-
-
-@pytest.mark.parametrize("mechanism", EACH, ids=lambda each: each.kind)
-def test_mechanism_of_each_kind_is_a_frozen_value_with_a_curve(mechanism):
-    assert m.KINDS[mechanism.kind] is type(mechanism)
-    again = type(mechanism)(**mechanism.parameters())
-    assert again == mechanism
-    assert hash(again) == hash(mechanism)
-    assert isinstance(mechanism.curve(), to.TradeOff)
-    assert mechanism.curve().symmetric == (mechanism.order == "symmetric")
-    with pytest.raises(FrozenInstanceError):
-        mechanism.kind = "other"
-    content = to.spec.PlanFile("", to.Plan({mechanism: 2}, mechanism.adjacency or "add-remove"))
-    assert to.spec.loads(to.spec.dumps(content)) == content
-
-
-def test_list_of_mechanisms_has_every_kind():
-    assert {each.kind for each in EACH} == set(m.KINDS)
-
-
-def test_adjacency_and_order_of_sampled_mechanisms_are_those_of_their_proofs():
-    assert {each.kind for each in EACH if each.adjacency == "add-remove"} >= {
-        "subsampled-gaussian",
-        "subsampled-laplace",
-        "random-allocation",
-    }
-    added = {each.kind for each in EACH if each.order == "symmetric" and each.adjacency == "add-remove"}
-    assert added == {"thresholded-keys"}
-    assert not any(each.order == "tied" and each.adjacency is None for each in EACH)
-
 
 @given(st.floats(1e-100, 1e100), st.floats(1e-100, 1e100))
 def test_ratio_is_rounded_up_by_at_most_one_step(above, below):
@@ -101,18 +26,21 @@ def test_loss_and_root_are_rounded_up():
     for moves in ([0.1, 0.2, 0.3], [1e-200, 1e-180], [9e3, 4e3, 1.0], [3.0, 4.0], [1e-320, 1e-320]):
         assert Fraction(loss(moves, 1.0)) ** 2 >= sum(Fraction(v) ** 2 for v in moves)
         assert loss(moves, 1.0) <= math.hypot(*moves) * (1 + 1e-15) + 5e-324
-    assert root(Fraction(2)) == math.nextafter(math.sqrt(2), 0) or Fraction(root(Fraction(2))) ** 2 >= 2
+    for square in (2, 3, 4, 40):
+        assert square <= Fraction(root(Fraction(square))) ** 2 <= square * (1 + Fraction(1, 2**51))
 
 
-def test_gaussian_of_vectors_has_the_norm_of_its_quotients():
-    assert m.Gaussian(noise_multiplier=10, sensitivity=5).curve() == to.Gaussian(0.5)
-    assert m.Gaussian(noise_multiplier=2, sensitivity=[6, 8]).curve() == to.Gaussian(5)
-    assert m.Gaussian(noise_multiplier=[2, 1], sensitivity=[6, 4]).curve() == to.Gaussian(5)
-    assert m.Gaussian(noise_multiplier=[0.5, math.inf]).curve() == to.Gaussian(2)
-    assert m.Gaussian(noise_multiplier=3, sensitivity=0).curve() == to.Gaussian(0)
-    assert m.Gaussian(noise_multiplier=np.array([2.0, 1.0]), sensitivity=(6, 4)) == m.Gaussian(
-        noise_multiplier=[2, 1], sensitivity=[6, 4]
-    )
+@pytest.mark.parametrize(
+    ("noise", "moves", "mu"),
+    [(10, 5, 0.5), (2, [6, 8], 5), ([2, 1], [6, 4], 5), ([0.5, math.inf], None, 2), (3, 0, 0)],
+)
+def test_gaussian_of_vectors_has_the_norm_of_its_quotients(noise, moves, mu):
+    keys = {} if moves is None else {"sensitivity": moves}
+    mechanism = m.Gaussian(noise_multiplier=noise, **keys)
+    assert mechanism.curve() == to.Gaussian(mu)
+    arrays = {name: np.array(value, float) if np.ndim(value) else value for name, value in keys.items()}
+    noise = np.array(noise, float) if np.ndim(noise) else noise
+    assert m.Gaussian(noise_multiplier=noise, **arrays) == mechanism
 
 
 @pytest.mark.parametrize("kind", [m.TruncatedLaplace, m.TruncatedGaussian], ids=lambda each: each.kind)
@@ -157,11 +85,8 @@ def test_bounded_laplace_loss_is_the_largest_log_ratio(scale, width, shift):
     flipped = [math.log(within(a) / within(b)) for q in starts for a, b in ((q, q + shift), (q + shift, q))]
     epsilon = m.BoundedLaplace(scale, width=width, sensitivity=shift).curve().epsilon(0)
     assert epsilon == pytest.approx(shift / scale + max(flipped), rel=1e-12)
-
-
-@pytest.mark.parametrize("third", [1 / 3, 0.3])
-def test_bounded_laplace_accepts_a_width_equal_to_the_sensitivity(third):
-    assert m.BoundedLaplace(scale=1, width=third, sensitivity=third).width >= third
+    for third in (1 / 3, 0.3):  # a width equal to the sensitivity
+        assert m.BoundedLaplace(scale=1, width=third, sensitivity=third).width >= third
 
 
 @pytest.mark.parametrize(("coins", "shift"), [(1, 1), (10, 1), (10, 10), (300, 3)])
@@ -188,10 +113,6 @@ def test_integer_noise_near_the_normal_law_and_at_extremes():
     for curve in (m.Skellam(1e4).curve(), m.BinomialNoise(4 * 10**4).curve()):
         assert curve.epsilon(1e-6) == pytest.approx(to.Gaussian(0.01).epsilon(1e-6), rel=1e-3)
     assert m.BinomialNoise(3, 4).curve() == to.TotalVariation(1.0)
-    with pytest.raises(SizeError, match="above the cap"):
-        m.Skellam(1e12).curve().delta(0)
-    with pytest.raises(SizeError, match="above the cap"):
-        m.BinomialNoise(2**40).curve().delta(0)
 
 
 def test_one_coordinate_is_the_worst_for_an_l1_sensitivity():
@@ -209,12 +130,6 @@ def test_discrete_laplace_of_too_many_atoms_raises_size_error(shift):
     assert curve.epsilon(0) == pytest.approx(shift / 1e6)
     with pytest.raises(SizeError, match="discrete Laplace noise shifted by"):
         curve.epsilon(1e-5)
-
-
-def test_discrete_laplace_with_a_wider_shift_is_below_pure_dp():
-    curve = m.DiscreteLaplace(scale=2, sensitivity=3).curve()
-    assert curve.epsilon(0) == pytest.approx(1.5, rel=1e-12)
-    assert curve.delta(0) < to.PureDP(1.5).delta(0)
 
 
 def test_thresholded_keys_agree_with_opendp():

@@ -1,10 +1,7 @@
-"""Every kind of mechanism against an oracle of itself, which is inside the bounds where the curve is exact.
+"""Oracles: profiles of the outputs on one pair of data sets, or the largest of several."""
 
-An oracle is the profile of the outputs on one pair of data sets, or the largest of several: balls, and sums
-over atoms in 40 digits. None uses the library.
-"""
-
-from collections import Counter
+import functools
+from dataclasses import FrozenInstanceError
 from itertools import combinations, pairwise, product
 
 import pytest
@@ -130,6 +127,7 @@ def one_of_two(mu):
     """Return the profile of N(0, I) in the plane, and the mean of N(mu e_1, I) and N(mu e_2, I)."""
     mu = mpf(mu)
 
+    @functools.cache
     def delta(loss):
         slope = exp(mpf(loss))
 
@@ -179,12 +177,8 @@ def above_threshold(epsilon):
 
 def choices(epsilon):
     """Return the profile of two candidates chosen by the exponential mechanism, of several utilities."""
-    e = mpf(epsilon)
-    pairs = [
-        ((u, v), (u + du, v + dv))
-        for u, v in ((0, 0), (1, 0), (3, 0))
-        for du, dv in product((-1, 0, 1), repeat=2)
-    ]
+    e, moves = mpf(epsilon), [*product((-1, 0, 1), repeat=2)]
+    pairs = [((u, v), (u + du, v + dv)) for u, v in ((0, 0), (1, 0), (3, 0)) for du, dv in moves]
     weighed = (([exp(e * u / 2) for u in each] for each in pair) for pair in pairs)
     return worst(*(responses([*pair]) for pair in weighed))
 
@@ -211,18 +205,20 @@ def bits(hashes):
 
 def coins(number, shift):
     """Return the profile of a number of heads, and its shift."""
-    return responses(
-        [
-            [0] * a + [LONG.binomial(number, k) for k in range(number + 1)] + [0] * b
-            for a, b in ((0, shift), (shift, 0))
-        ]
-    )
+    masses, none = [LONG.binomial(number, k) for k in range(number + 1)], [0] * shift
+    return responses([masses + none, none + masses])
 
 
-SHIFTS = (1, 0), (1, 1), (2, 0), (2, 1)
+def shifted(square):
+    """Return the largest profile of discrete normal noise in the plane over integer shifts."""
+    shifts = ((a, b) for a, b in ((1, 0), (1, 1), (2, 0), (2, 1)) if a * a + b * b <= square)
+    return worst(*(discrete_gaussians(1.5, *shift) for shift in shifts))
+
+
 STEP, FIXED = {0: 0.75, 1: 0.25}, normal({-1: 1}, {-1: 0.75, 1: 0.25})
 CUT = normal({0: 0.5, -1: 0.5}, {0: 0.25, -1: 0.375, 1: 0.375})  # one of two records, each by a coin, is kept
 
+TWO = one_of_two(1)
 EXACT = [
     (m.Gaussian(noise_multiplier=2, sensitivity=3), normal({0: 1}, {1.5: 1})),
     (m.Laplace(scale=2), laplace(0.5)),
@@ -243,20 +239,13 @@ EXACT = [
     (m.Staircase(1), staircase(1)),
     *((m.Staircase(1, gamma=gamma), staircase(1, gamma)) for gamma in (0, 0.25, 0.75, 1)),
     *((m.SubsetSelection(1, k, d), subsets(k, d)) for k, d in ((4, 2), (5, 1), (6, 4))),
-    *(
-        (
-            m.DiscreteGaussianVector(1.5, square, 2),
-            worst(*(discrete_gaussians(1.5, a, b) for a, b in SHIFTS if a * a + b * b <= square)),
-        )
-        for square in (2, 4, 5)
-    ),
+    *((m.DiscreteGaussianVector(1.5, square, 2), shifted(square)) for square in (2, 4, 5)),
     (m.Skellam(4), noisy_counts(lambda x: LONG.besseli(abs(x), 4), 1)),
     (m.Skellam(30, 4), noisy_counts(lambda x: LONG.besseli(abs(x), 30), 4)),
     *((m.BinomialNoise(n, shift), coins(n, shift)) for n, shift in ((1, 1), (20, 1), (10, 10))),
     (m.BandedFactorization(1, 0.25, steps=8, bands=8), normal({0: 1}, STEP)),
     (m.RandomAllocation(1, 4, 4), normal({0: 1}, {2: 1})),
-    (m.RandomAllocation(1, 2), one_of_two(1)),
-    (m.BallsInBins(2, 2, 4), one_of_two(1)),
+    *((mechanism, TWO) for mechanism in (m.RandomAllocation(1, 2), m.BallsInBins(2, 2, 4))),
     (m.MixtureOfGaussians(1, [0, 1, 2], [0.5, 0.25, 0.25]), normal({0: 1}, {0: 0.5, 1: 0.25, 2: 0.25})),
 ]
 DOMINATING = [
@@ -303,9 +292,22 @@ def test_bounds_of_an_exact_mechanism_enclose_its_profile(mechanism, oracle):
     assert mechanism.exact
     assert curve.exact
     for loss in LOSSES:
-        lower, upper = curve.bounds.delta(loss)
-        assert not oracle(loss) < lower
-        assert not oracle(loss) > upper
+        (lower, upper), truth = curve.bounds.delta(loss), oracle(loss)
+        assert not truth < lower
+        assert not truth > upper
+
+
+@pytest.mark.parametrize(
+    ("flip", "categories"), [(0.25, 2), (0.01, 2), (0.5, 2), (0.4, 3), (0.9, 10), (1e-9, 7)]
+)
+def test_randomized_response_by_its_flip_probability_has_that_of_its_answers(flip, categories):
+    curve = guarantee(m.RandomizedResponse(flip=flip, categories=categories))
+    other = mpf(flip) / (categories - 1)
+    kept = [[1 - mpf(flip) if x == y else other for y in range(categories)] for x in (0, 1)]
+    for loss in (-2.0, -0.3, 0.0, 0.1, 0.45, 0.9, 1.0, 1.7, 3.3):
+        (lower, upper), truth = curve.bounds.delta(loss), responses(kept)(loss)
+        assert lower * (1 - 1e-14) - 1e-15 <= truth <= upper + 1e-30  # a loss is rounded up
+        assert upper <= truth * (1 + 1e-9) + 1e-14
 
 
 @pytest.mark.parametrize(("mechanism", "oracle"), named(DOMINATING))
@@ -318,8 +320,38 @@ def test_a_dominating_mechanism_is_safe_and_not_exact(mechanism, oracle):
         assert not oracle(loss) > curve.bounds.delta(loss).upper
 
 
-def test_every_kind_has_an_oracle():
-    assert Counter(type(each) for each, _ in EXACT + DOMINATING).keys() == set(m.KINDS.values())
+EVERY = [each for each, _ in EXACT + DOMINATING] + [
+    m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])),
+    m.LastIterate(noise_multiplier=2, steps=5, contraction=0.9, diameter=3),
+    m.ThresholdedKeys(scale=2, threshold=28, noise="gaussian", keys=3),
+    m.ReportNoisyMax(epsilon=1, noise="laplace"),
+    m.CanonicalNoise(to.PureDP(1).lower),
+    m.Subsampled(m.RandomizedResponse(epsilon=1, categories=4), sample_rate=0.1),
+    m.RandomAllocation(noise_multiplier=2, steps=3, participations=2),
+]
+
+
+@pytest.mark.parametrize("mechanism", EVERY, ids=lambda each: each.kind)
+def test_mechanism_of_each_kind_is_a_frozen_value_with_a_curve(mechanism):
+    assert m.KINDS[mechanism.kind] is type(mechanism)
+    again = type(mechanism)(**mechanism.parameters())
+    assert again == mechanism
+    assert hash(again) == hash(mechanism)
+    whole = mechanism == m.RandomAllocation(1, 4, 4)  # in every step
+    assert mechanism.curve().symmetric == (mechanism.order == "symmetric" or whole)
+    with pytest.raises(FrozenInstanceError):
+        mechanism.kind = "other"
+    content = to.spec.PlanFile("", to.Plan({mechanism: 2}, mechanism.adjacency or "add-remove"))
+    assert to.spec.loads(to.spec.dumps(content)) == content
+
+
+def test_adjacency_and_order_of_sampled_mechanisms_are_those_of_their_proofs():
+    assert {type(each) for each, _ in EXACT + DOMINATING} == set(m.KINDS.values())
+    added = {each.kind for each in EVERY if each.adjacency == "add-remove"}
+    assert added >= {"subsampled-gaussian", "subsampled-laplace", "random-allocation"}
+    symmetric = {each.kind for each in EVERY if each.order == "symmetric" and each.adjacency == "add-remove"}
+    assert symmetric == {"thresholded-keys"}
+    assert not any(each.order == "tied" and each.adjacency is None for each in EVERY)
 
 
 COIN = m.SubsampledGaussian(1, 0.25)
@@ -370,11 +402,10 @@ def test_an_operator_that_is_not_tight_gives_a_bound(operator):
 
 
 def test_tight_cases_of_these_operators_are_exact():
-    assert to.Gaussian(1).group(2).exact
-    assert to.Laplace(1).group(2).exact
-    assert to.Gaussian(1).gdp(failure=0).curve.exact
     polygon = to.PiecewiseLinear([0, 0.25, 1], [1, 0.25, 0])
     assert polygon.lower.exact
+    for curve in (to.Gaussian(1).group(2), to.Laplace(1).group(2), to.Gaussian(1).gdp(failure=0).curve):
+        assert curve.exact
     assert (polygon.symmetrise(assume="either-order") @ to.TotalVariation(0.1)).exact
 
 
@@ -390,24 +421,17 @@ def test_a_guarantee_of_tied_steps_is_exact_and_of_free_ones_is_not():
 
 
 def test_answers_of_a_bound_are_labelled():
-    curve = to.Plan({m.ExponentialMechanism(0.1): 1}).guarantee()
-    answers = answer_query(curve, delta=[1e-5])
-    assert answers.as_json()["exact"] is False
-    assert NOT_EXACT in repr(answers)
-    assert NOT_EXACT in latex(answers, (), exact=answers.exact)
-    assert csv(answers, (), exact=answers.exact).splitlines()[1].endswith(",False")
-    assert NOT_EXACT in repr(curve.gdp())
-    exact = answer_query(to.Gaussian(1), delta=[1e-5])
-    assert exact.as_json()["exact"] is True
-    assert NOT_EXACT not in repr(exact)
-
-
-def test_a_comparison_with_a_bound_accuses_no_method():
     bound = m.Subsampled(m.Gaussian(noise_multiplier=1), 0.5).curve()
-    result = compare(bound, {"half": to.Gaussian(0.1)})
-    assert NOT_EXACT in repr(result)
-    assert not result["half"].under_reports
-    assert compare(to.Gaussian(1), {"half": to.Gaussian(0.1)})["half"].under_reports
+    for curve, exact in ((bound, False), (to.Gaussian(1), True)):
+        answers = answer_query(curve, delta=[1e-5])
+        assert answers.as_json()["exact"] is exact
+        assert csv(answers, (), exact=answers.exact).splitlines()[1].endswith(f",{exact}")
+        for text in (repr(answers), latex(answers, (), exact=answers.exact)):
+            assert (NOT_EXACT in text) == (not exact)
+        result = compare(curve, {"half": to.Gaussian(0.1)})
+        assert (NOT_EXACT in repr(result)) == (not exact)
+        assert result["half"].under_reports == exact  # a bound accuses no method
+    assert NOT_EXACT in repr(to.Plan({m.ExponentialMechanism(0.1): 1}).guarantee().gdp())
 
 
 @pytest.mark.parametrize(

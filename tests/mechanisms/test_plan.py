@@ -1,17 +1,16 @@
-"""Plans, guarantees of both orders, marks of one order; curves of users, and noise made for a curve."""
-
 import copy
 import functools
 import json
 import math
 import operator
 import pickle
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import exact_curves, float_curves
@@ -19,23 +18,12 @@ from tests.truth.claims import check
 from tests.truth.continuous import Gaussian
 from tests.truth.operators import Minimum, ReversedPLD, Subsampled
 from tradeoff import mechanisms as m
-from tradeoff.errors import DomainError, KindError, PlanError
+from tradeoff.errors import PlanError
 from tradeoff.report.answers import answer_query
 from tradeoff.report.methods import claim_of
 from tradeoff.report.plot import claims_of
 
 STEP = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.01)
-
-
-@dataclass(frozen=True)
-class Lopsided(m.Mechanism):
-    """Noise that is not symmetric, with a sign that each release may turn."""
-
-    kind = "lopsided"
-    order = "free"
-
-    def curve(self):
-        return to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])
 
 
 def test_plans_are_values():
@@ -53,24 +41,21 @@ def test_plans_are_values():
 def test_guarantee_of_tied_mechanisms_takes_one_envelope():
     plan = to.Plan({STEP: 1000})
     curve, guarantee = plan.curve(), plan.guarantee()
-    assert not curve.symmetric
-    assert guarantee.symmetric
+    assert (curve.symmetric, guarantee.symmetric) == (False, True)
     for delta, remove, add in (
         (1e-3, 1.16251231986216, 0.9731422674706792),
         (1e-5, 1.828236666516575, 1.4166619480361757),
     ):
-        assert remove in curve.bounds.epsilon(delta)
-        assert add in (~curve).bounds.epsilon(delta)
-        assert remove in guarantee.bounds.epsilon(delta)
+        for f, truth in ((curve, remove), (~curve, add), (guarantee, remove)):
+            assert truth in f.bounds.epsilon(delta)
 
 
 def test_guarantee_of_free_mechanisms_takes_their_envelopes():
     # f (x) f^-1 occurs, and the envelope of f (x) f does not cover it.
-    plan = to.Plan({Lopsided(): 2})
-    envelope = Lopsided().curve().symmetrise(assume="either-order")
+    plan = to.Plan({FREE: 2})
     assert plan.curve().symmetric
-    assert plan.guarantee() == envelope**2
-    mixed = Lopsided().curve() @ ~Lopsided().curve()
+    assert plan.guarantee() == LOPSIDED.symmetrise(assume="either-order") ** 2
+    mixed = LOPSIDED @ ~LOPSIDED
     for alpha in (0.05, 0.2, 0.5):
         assert plan.guarantee()(alpha) <= mixed.bounds(alpha).upper
 
@@ -78,17 +63,9 @@ def test_guarantee_of_free_mechanisms_takes_their_envelopes():
 def test_plans_join_if_their_neighbours_agree():
     step, noise = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1), m.Laplace(scale=3)
     assert to.Plan({step: 3}) @ to.Plan({noise: 1, step: 2}) == to.Plan({step: 5, noise: 1})
-    with pytest.raises(PlanError, match="must have one adjacency"):
-        to.Plan({noise: 1}) @ to.Plan({noise: 1}, adjacency="replace-one")
-    with pytest.raises(KindError, match="must be a Plan"):
-        to.Plan({noise: 1}) @ noise.curve()
 
 
-@pytest.mark.parametrize(
-    "described",
-    [m.Laplace(scale=1), STEP, to.Plan({}), to.Plan({STEP: 1})],
-    ids=lambda each: type(each).__name__,
-)
+@pytest.mark.parametrize("described", [m.Laplace(scale=1), STEP, to.Plan({}), to.Plan({STEP: 1})])
 @pytest.mark.parametrize("name", ["epsilon", "delta", "gdp", "bounds", "group", "law"])
 def test_attribute_of_a_curve_names_the_guarantee(described, name):
     with pytest.raises(AttributeError, match=rf"has no attribute '{name}'; use \.guarantee\(\)\.{name}$"):
@@ -98,23 +75,9 @@ def test_attribute_of_a_curve_names_the_guarantee(described, name):
     assert copy.deepcopy(described) == pickle.loads(pickle.dumps(described)) == described
 
 
-def test_load_refuses_a_file_that_repeats_a_mechanism(tmp_path):
-    path = tmp_path / "plan.json"
-    to.save(to.Plan({m.Gaussian(noise_multiplier=1): 5, m.Laplace(scale=1): 1}), path)
-    joined = json.loads(path.read_text())
-    result = joined["tradeoff"]
-    result["runs"][1][0] = result["runs"][0][0]
-    path.write_text(json.dumps(joined))
-    with pytest.raises(DomainError, match="must not repeat a mechanism; add the counts"):
-        to.load(path)
-
-
 HALF = m.SubsampledGaussian(noise_multiplier=0.5, sample_rate=0.5)
-
-
-FREE = m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0]))
-
-
+LOPSIDED = to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])
+FREE = m.Custom(LOPSIDED)
 SAMPLED = (
     HALF,
     m.SubsampledGaussian(2, 0.1, adjacency="replace-one"),
@@ -133,8 +96,6 @@ SAMPLED = (
     m.ShuffledRandomizers(epsilon=1, records=10),
     FREE,
 )
-
-
 LOSSES = np.array([-0.5, 0.0, 0.5])
 
 
@@ -170,8 +131,6 @@ def test_list_of_sampled_mechanisms_is_complete():
 
 
 STEPS = HALF.curve() ** 3
-
-
 ONE_ORDER = (
     HALF.curve(),
     ~HALF.curve(),
@@ -182,14 +141,7 @@ ONE_ORDER = (
     m.BallsInBins(1, bins=2, epochs=2).curve(),
     FREE.curve(),
 )
-
-
-BOTH_ORDERS = (
-    to.Gaussian(1),
-    HALF.guarantee(),
-    STEPS @ ~STEPS,
-    FREE.guarantee(2),
-)
+BOTH_ORDERS = (to.Gaussian(1), HALF.guarantee(), STEPS @ ~STEPS, FREE.guarantee(2))
 
 
 @pytest.mark.parametrize("curve", [*ONE_ORDER, *BOTH_ORDERS], ids=repr)
@@ -229,25 +181,16 @@ def test_legend_states_one_order_after_a_shortened_name():
 
 
 def test_dp_sgd_sizes_and_epochs_give_rate_and_steps():
-    plan = to.dp_sgd(1.1, batch_size=256, dataset_size=60_000, epochs=60)
-    [(step, steps)] = plan.mechanisms.items()
+    [(step, steps)] = to.dp_sgd(1.1, batch_size=256, dataset_size=60_000, epochs=60).mechanisms.items()
     assert (step.noise_multiplier, steps) == (1.1, 14_063)  # 14062.5 rounded up
     exact = Fraction(256, 60_000)
     assert exact <= Fraction(step.sample_rate) < exact * (1 + Fraction(1, 2**52))
-
-
-def test_dp_sgd_rate_and_steps_give_the_same_plan():
-    plan = to.dp_sgd(2, sample_rate=0.01, steps=1000)
-    assert plan == to.Plan({to.mechanisms.SubsampledGaussian(noise_multiplier=2, sample_rate=0.01): 1000})
+    direct = to.dp_sgd(2, sample_rate=0.01, steps=1000)
+    assert direct == to.Plan({m.SubsampledGaussian(noise_multiplier=2, sample_rate=0.01): 1000})
     assert to.dp_sgd(2, sample_rate=0.25, epochs=3) == to.dp_sgd(2, sample_rate=0.25, steps=12)
 
 
-LOPSIDED = to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])
-
-
 SAMPLED_CURVE = to.subsample(to.Gaussian(1), 0.1)
-
-
 PLAN = '[[mechanism]]\nkind = "custom"\ncurve = {}\n'
 
 
@@ -255,24 +198,14 @@ def plan(mechanism, n=1, adjacency="add-remove"):
     return to.Plan({mechanism: n}, adjacency=adjacency)
 
 
-def test_custom_symmetric_curve_is_its_own_guarantee():
+def test_order_and_adjacency_of_a_custom_curve_are_those_of_its_plan():
     mechanism = m.Custom(to.Gaussian(0.5))
-    assert mechanism.order == "symmetric"
-    assert mechanism.adjacency is None
+    assert (mechanism.order, mechanism.adjacency, FREE.order) == ("symmetric", None, "free")
     assert plan(mechanism, 4, "replace-one").guarantee() == to.Gaussian(1)
-
-
-def test_custom_under_add_remove_is_tied():
-    mechanism = m.Custom(SAMPLED_CURVE, adjacency="add-remove")
-    assert mechanism.order == "tied"
-    both = to.Plan({mechanism: 3, m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1): 2})
+    tied = m.Custom(SAMPLED_CURVE, adjacency="add-remove")
+    assert tied.order == "tied"
+    both = to.Plan({tied: 3, m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1): 2})
     assert both.curve() == SAMPLED_CURVE**5
-
-
-def test_custom_without_adjacency_is_free():
-    mechanism = m.Custom(LOPSIDED)
-    assert mechanism.order == "free"
-    assert plan(mechanism, 2).guarantee() == LOPSIDED.symmetrise(assume="either-order") ** 2
 
 
 def test_custom_uses_a_bound_on_the_other_order():
@@ -284,21 +217,11 @@ def test_custom_uses_a_bound_on_the_other_order():
     assert (~known.curve()).epsilon(1e-6) <= SAMPLED_CURVE.epsilon(1e-6) + 1e-9
 
 
-def test_plan_refuses_a_custom_of_other_neighbours():
-    with pytest.raises(PlanError, match="stated for replace-one neighbours"):
-        plan(m.Custom(to.Gaussian(1), adjacency="replace-one"))
-
-
-@given(exact_curves)
-def test_plan_file_keeps_exact_curves(curve):
-    content = to.spec.PlanFile("t", plan(m.Custom(curve, adjacency="add-remove")))
-    assert to.spec.loads(to.spec.dumps(content)) == content
-
-
-@given(float_curves)
-def test_plan_file_keeps_float_curves_to_the_last_bit(curve):
-    content = to.spec.PlanFile("t", plan(m.Custom(curve, other_order=~curve)))
-    assert to.spec.loads(to.spec.dumps(content)) == content
+@given(st.one_of(exact_curves, float_curves))
+def test_plan_file_keeps_curves_to_the_last_bit(curve):
+    for mechanism in (m.Custom(curve, adjacency="add-remove"), m.Custom(curve, other_order=~curve)):
+        content = to.spec.PlanFile("t", plan(mechanism))
+        assert to.spec.loads(to.spec.dumps(content)) == content
 
 
 LINE = {"kind": "piecewise-linear", "alpha": [0.0, 1.0], "beta": [1.0, 0.0]}

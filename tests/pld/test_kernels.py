@@ -270,6 +270,7 @@ def test_product_of_losses_next_to_a_lattice_holds_masses(off):
     [
         (1.5, ((2, 1), (1, 1, 1))),
         (1.5, ((3, 1), (2, 2, 1))),
+        (3.0, ((2,), (1, 1, 1, 1))),
         pytest.param(4.0, ((2, 1, 1), (1,) * 6), marks=pytest.mark.slow),
     ],
 )
@@ -296,14 +297,36 @@ def test_law_of_greatest_profile_encloses_greatest_of_products(sigma, each):
             check((low, high), truth, 1e-9)
 
 
-def test_incommensurate_losses_and_crossing_profiles_have_no_law():
+def test_profiles_that_cross_have_a_law_with_corners():
     def mixed(epsilon, weight):
         """Return the law of a response at epsilon with this weight, and of nothing else."""
         end = weight / (1 + np.exp(epsilon))
         loss = np.array([-epsilon, 0.0, epsilon])
         return AtomicLaw(loss, np.log(np.array([end * np.exp(epsilon), 1 - weight, end])))
 
-    assert law_of_greatest_profile([mixed(2.0, 1 - 1e-9), mixed(3.0, 0.6)]) is None
+    laws = [mixed(2.0, 1 - 1e-9), mixed(3.0, 0.6)]
+    law = law_of_greatest_profile(laws)
+    with mp.workdps(40):
+        for eps in np.linspace(-3.1, 3.1, 400):
+            truth = max(
+                mp.fsum(
+                    mp.exp(mp.mpf(p)) * (mp.exp(mp.mpf(x)) - mp.exp(eps))
+                    for x, p in zip(each.loss, each.log_p, strict=True)
+                    if x > eps
+                )
+                for each in laws
+            )
+            low, high = (
+                mp.fsum(
+                    mp.exp(mp.mpf(p)) * (1 + side * slack) * (mp.exp(x + side * off) - mp.exp(eps))
+                    for x, p, slack, off in zip(
+                        law.loss, law.log_p, law.atoms.slack, law.atoms.error, strict=True
+                    )
+                    if x + side * off > eps
+                )
+                for side in (-1, 1)
+            )
+            check((low, high), truth, 0.0, 1e-9)
     assert product_on_lattice([discrete_gaussian_law(s, 1) for s in (1.0, 1.1)], [1, 1]) is None
 
 

@@ -1,5 +1,3 @@
-"""The committed figures are those that the code on the page draws: the same texts and lines, none cut."""
-
 import re
 from xml.etree import ElementTree as ET
 

@@ -1,5 +1,3 @@
-"""Representations in notebooks: tables, formulas and pictures."""
-
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -124,17 +122,11 @@ def test_picture_failure_returns_none(monkeypatch):
 )
 def test_repr_latex_escapes_names_of_symbols(name):
     symbol = sympy.Symbol(name)
-    for curve in (
-        to.Gaussian(symbol),
-        to.subsample(to.PureDP(symbol), symbol),
-        to.Gaussian(symbol).symbolic(),
-    ):
-        result = curve._repr_latex_()
+    curve = to.Gaussian(symbol)
+    for each in (curve, to.subsample(to.PureDP(symbol), symbol), curve.symbolic()):
+        result = each._repr_latex_()
         assert not re.search(r"[<>]|\\href|(?<!\\)&", result)
         assert result.count("$") - result.count(r"\$") == 2
-
-
-def test_repr_latex_keeps_latex_names_of_symbols():
     assert r"G_{\mu_{0}}" in to.Gaussian(sympy.Symbol(r"\mu_{0}"))._repr_latex_()
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.accounting.contour.line import ContourLine, evaluate_line
+from tradeoff.accounting.contour.line import Chernoff, ContourLine, evaluate_line, try_chernoff
 from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.options import Cache
 from tradeoff.intervals.bounds import Array, Complex, Index
@@ -146,6 +146,7 @@ class ComposedLaw(PrivacyLossDistribution):
         )
         self.cumulant = Cumulant(sketches(laws, counts))
         self._lines_known: Cache[CellLine | None] = Cache(2 * self.most + 1)
+        self._points_known: Cache[Chernoff] = Cache(2 * self.most + 1)
 
     @property
     def span(self) -> tuple[float, float]:
@@ -239,7 +240,7 @@ class ComposedLaw(PrivacyLossDistribution):
             best.append(min((period(reach), side * reach) for reach in np.arange(2.0, 18.0, 2.0).tolist()))
         left, right = (rung.c + reach / rung.sd for _, reach in best)
         step, goal = 2 * math.pi / max(each for each, _ in best), 1e-17 * rung.sd / 30
-        return Placement(rung.c, left, right, step, goal, 2e6, 0.0, rung.sd)
+        return Placement(rung.c, left, right, step, goal, 4e6, 0.0, rung.sd)
 
     @cached_property
     def usable(self) -> bool:
@@ -266,7 +267,7 @@ class ComposedLaw(PrivacyLossDistribution):
     def _sketch(self) -> PlanningPoints:
         """Saddle-point densities e^(K - cx)/sqrt(2 pi K'') dx.
 
-        Lattices end at masses of e^-48, and larger losses count as infinite: rare rounds that lose much would
+        Lattices end at masses of e^-60, and larger losses count as infinite: rare rounds that lose much would
         lead them a thousand deviations on.
         """
         loss, log_p = [], []
@@ -275,7 +276,7 @@ class ComposedLaw(PrivacyLossDistribution):
             for _ in range(320):  # eight points in a deviation, forty deviations out
                 loss.append(rung.mean)
                 log_p.append(rung.log_m - rung.c * rung.mean)
-                if log_p[-1] + max(side * rung.mean, 0.0) < -48.0:
+                if log_p[-1] + max(side * rung.mean, 0.0) < -60.0:
                     break
                 after = self._rung(rung.c + side / (8 * rung.sd))
                 if not (side * (after.mean - rung.mean) > 0 and after.sd > self.narrowest * self.middle.sd):
@@ -300,8 +301,9 @@ class ComposedLaw(PrivacyLossDistribution):
         inside = edges[(edges > low) & (edges < high)]
         lines = self._lines(inside)
         first, last = min(lines), max(lines)
-        bottom = min([self.bounds[first], *inside[:1]])
-        top = max([self.bounds[last + 1], *inside[-1:]])
+        # Past the outermost edges a line serves as far as the last tilt: Chernoff's bound takes over there.
+        bottom = min([self.bounds[0], *inside[:1]])
+        top = max([self.bounds[-1], *inside[-1:]])
         inner = np.clip(edges, bottom, top)
         cuts = np.unique(np.concatenate([inner, self.bounds[first + 1 : last + 1], [bottom, top]]))
         cuts = cuts[(cuts >= inner[0]) & (cuts <= inner[-1])]
@@ -312,7 +314,7 @@ class ComposedLaw(PrivacyLossDistribution):
         for side, x, k in ((-1, bottom, first), (1, top, last)):
             cell = int(np.searchsorted(edges, x, side="left" if side < 0 else "right")) - 1
             if 0 <= cell < len(edges) - 1:
-                sides[2:, cell] += _bound_tail(lines[k], x, side)
+                sides[2:, cell] += self._bound_tail(lines[k], x, side)
         # A sum of 64 + len(lines) positive terms.
         units = (64 + len(lines)) * UNIT
         least, most = sides[:2] * (1 - units), sides[2:] * (1 + units)
@@ -375,10 +377,17 @@ class ComposedLaw(PrivacyLossDistribution):
                 result[side, own], result[side + 2, own] = np.fmax(low, 0.0), np.fmin(high, 1 + self.blur)
         return result
 
+    def _bound_tail(self, line: CellLine, x: float, side: int) -> Array:
+        """Bound Q- and P-mass below (above) x by Chernoff's e^(K(c) - (c - 1) x) and e^(K(c) - cx).
 
-def _bound_tail(line: CellLine, x: float, side: int) -> Array:
-    """Bound Q- and P-mass below (above) x by Chernoff's e^(K(c) - (c - 1) x) and e^(K(c) - cx)."""
-    log_m, size = line.log_m + line.line.log_m_error, abs(line.log_m) + (abs(line.c) + 1) * abs(x) + 1
-    slip = 16 * UNIT * size + (abs(line.c) + 1) * line.blur  # of losses that are moved
-    logs = [log_m - t * x + slip if side * t > 0 else line.blur for t in (line.c - 1, line.c)]
-    return np.exp(np.minimum(logs, line.blur)) * (1 + 1e-9) + TINY
+        By the last line, and by the tilt for x: it needs K alone, where no line may be had.
+        """
+        k = int(self._nearest(np.array(x)))
+        point = self._points_known.of(k, lambda: try_chernoff(self.factors, self.counts, self.rungs[k].c))
+        known, result = Chernoff(line.c, line.log_m + line.line.log_m_error), np.full(2, line.blur)
+        for c, log_m in (known, point):
+            size = abs(log_m) + (abs(c) + 1) * abs(x) + 1
+            slip = 16 * UNIT * size + (abs(c) + 1) * line.blur  # of losses that are moved
+            logs = [log_m - t * x + slip if side * t > 0 else line.blur for t in (c - 1, c)]
+            result = np.minimum(result, logs)
+        return np.asarray(np.exp(result) * (1 + 1e-9) + TINY)

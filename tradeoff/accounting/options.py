@@ -33,6 +33,7 @@ class Cache(Generic[Value]):
     def __init__(self, most: int, weight: Callable[[Value], int] = lambda _: 1) -> None:
         self.most, self.weight = most, weight
         self._kept: dict[Hashable, Value] = {}
+        self._total = 0
         self._lock = Lock()
 
     def of(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -42,9 +43,10 @@ class Cache(Generic[Value]):
                 return self._kept[key]
         value = make()
         with self._lock:
+            self._total += 0 if key in self._kept else self.weight(value)
             self._kept[key] = value
-            while len(self._kept) > 1 and sum(map(self.weight, self._kept.values())) > self.most:
-                del self._kept[next(iter(self._kept))]
+            while len(self._kept) > 1 and self._total > self.most:
+                self._total -= self.weight(self._kept.pop(next(iter(self._kept))))
         return value
 
 

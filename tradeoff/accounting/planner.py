@@ -242,13 +242,13 @@ class Composition:
         >= delta'(y - 1e-9), y = -log1p(-delta), and -log1p(-c) <= 1e-9, x = -y - log1p(-c) has delta'(-x) <=
         c, and so delta(x) <= 1 - e^x (1 - c) = delta.
         """
-        result, x = np.full(len(delta), np.inf), log1p(-Bounds.of(delta))
+        result = np.full(len(delta), np.inf)
         if self.spent or self.exact or not self.contour.possible or self.mass_at_minus_infinity:
             return result
         mine = np.flatnonzero((delta > self.contour.cumulant.spread) & (delta < 1))
         if len(mine):
-            lines = self.contour.backward.damped(2)  # without losses of mass below e^-46
-            c = (lines.leak + lines.chernoff_bound(-x.upper[mine] - 1e-9, np.full(len(mine), 1e-18))).upper
+            x, lines = log1p(-Bounds.of(delta)), self.contour.backward.damped(2)  # no losses below e^-46
+            c = (lines.leak + lines.chernoff_bound(-x.upper[mine] - 1e-9)).upper
             near = c < 5e-10
             result[mine[near]] = (Bounds(x.lower[mine], x.upper[mine]) - log1p(-Bounds.of(c))).upper[near]
         return result
@@ -260,13 +260,20 @@ class Composition:
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        """Bound delta(epsilon) from above by the supremum of losses, or Chernoff's bound if it may help."""
+        """Bound delta(epsilon) from above by the supremum of losses, Chernoff's bound, or lines.
+
+        Those cost about half as much at a known loss as where it is looked for.
+        """
         (_, high), waiting = self._known("delta", epsilon)
         if waiting.any() and not self.spent and self.contour.possible:
-            chernoff = self.contour.forward.chernoff_bound(
-                epsilon[waiting], level[waiting] - self._leak.upper
-            )
+            enough = level[waiting] - self._leak.upper
+            chernoff = self.contour.forward.chernoff_bound(epsilon[waiting], enough)
             high[waiting] = np.minimum((self._leak + chernoff).upper, 1.0)
+            waiting &= high > level
+            first, _ = next(self.choices(query_options().method), (None, ""))
+            if waiting.any() and first is self.contour:
+                lines = (Bounds.of(self.contour.ceiling(epsilon[waiting])) + self._unseen).upper
+                high[waiting] = np.minimum(high[waiting], lines)
         return high
 
     @cached_property

@@ -284,13 +284,10 @@ class Counts(Empirical):
             sides[name] = count(f"hits of {name}", pair[0], 0, trials), trials
         counts = (rejected, n), (hits, m) = sides["null"], sides["alternative"]
         at = np.empty(0)  # thresholds are not known, and fixed
-        vars(self).update(
-            counts=counts, confidence=check_confidence(confidence), thresholds=at, _sizes=(n, m)
-        )
-        vars(self).update(
-            _tests=Decisions(at, np.array([rejected]), np.array([m - hits])),
-            _described=f"{rejected} of {n} null and {hits} of {m} alternative",
-        )
+        tests = Decisions(at, np.array([rejected]), np.array([m - hits]))
+        described = f"{rejected} of {n} null and {hits} of {m} alternative"
+        vars(self).update(counts=counts, confidence=check_confidence(confidence), thresholds=at)
+        vars(self).update(_sizes=(n, m), _tests=tests, _described=described)
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
@@ -390,7 +387,6 @@ def sort_scores(name: str, values: Numbers) -> Array:
 
 
 def _up_to(scores: Array, at: Array) -> Index:
-    """Count the scores that are at most so large."""
     return np.asarray(np.searchsorted(scores, at, side="right"))
 
 

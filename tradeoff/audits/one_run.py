@@ -43,13 +43,12 @@ _HALVINGS = 40  # halvings for ten digits of a p-value of any size, of epsilon a
 
 _RANKS = 2048  # cells of the rank of the first canary without a guess: they add some 0.1 % to a p-value
 
+# The assumption of ``assumptions="product"``; an observation may also depend on earlier ones.
 PRODUCT = (
     "given the coins, the observations of canaries are independent, and each depends on its own coin alone"
 )
-"""The assumption of ``assumptions="product"``; an observation may also depend on earlier ones."""
-
+# The assumption of ``sequential=True`` next to it.
 ORDER = "canaries are taken in an order that does not depend on observations of those not yet taken"
-"""The assumption of ``sequential=True`` next to ``assumptions="product"``."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -317,23 +316,18 @@ def _largest(refuted: Callable[[float], bool]) -> float:
     return largest(refuted, 0.0, high, _HALVINGS)
 
 
-def _mass(n: int, k: int, odds: Any) -> Any:
-    """Return P(W = k) for W ~ Bin(n, 1/(1 + odds)), with balls that lose some 30 bits for n = 1e7."""
-    choices = (
-        balls.to_ball(n + 1).lgamma() - balls.to_ball(k + 1).lgamma() - balls.to_ball(n - k + 1).lgamma()
-    )
-    return balls.exp(choices + (n - k) * balls.log(odds) - n * balls.log1p(odds))
-
-
 def _largest_mean_mass(n: int, v: int, odds: Any) -> Any:
-    """Return max over i >= 1 of P(v - i <= W < v)/i, the mean of the i masses below v.
+    """Return max over i >= 1 of P(v - i <= W < v)/i, W ~ Bin(n, 1/(1 + odds)): the mean of i masses below v.
 
     Masses are log-concave, so they rise and then fall with i, and so do their means.
     """
-    total = mass = _mass(n, v - 1, odds)
+    rest = n - v + 1
+    above, left, right = (balls.to_ball(each).lgamma() for each in (n + 1, v, rest + 1))
+    # P(W = v - 1), of which the balls lose some 30 bits for n = 1e7.
+    total = mass = balls.exp(above - left - right + rest * balls.log(odds) - n * balls.log1p(odds))
     largest = balls.to_ball(0)
     for i in range(1, v):
-        mass = mass * (v - i) / (n - v + 1 + i) * odds
+        mass = mass * (v - i) / (rest + i) * odds
         if not mass * i > total:  # the mean of i masses may be the largest
             largest = balls.maximum(largest, total / i)
             if mass * i < total:

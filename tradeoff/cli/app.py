@@ -90,7 +90,6 @@ def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str
 
 
 def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
-    """Return the message of a command line that cannot be read."""
     command = " ".join(("tradeoff", *(error.command_chain or ())))
     text, hint = str(error), f"see {command} --help"
     if isinstance(error, MissingArgumentError | UnknownOptionError) and (

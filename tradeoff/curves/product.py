@@ -16,7 +16,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import PAIR, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, expm1, log1p, total, whole
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, rational, total
 from tradeoff.pld.discrete import AtomicLaw, leaking, to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
 
@@ -201,7 +201,7 @@ class Tensor(TradeOff):
         each = [(factor.loss_bounds, n) for factor, n in self.factors.items()]
         if all(top.lower == math.inf for top, _ in each):
             return Bounds(math.inf, math.inf)
-        return total(whole(n) * top for top, n in each)
+        return total(rational(n) * top for top, n in each)
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else self._inverse
@@ -223,8 +223,8 @@ class Tensor(TradeOff):
     def loss_distribution(self) -> PrivacyLossDistribution:
         if len(self.factors) == 1:
             ((factor, n),) = self.factors.items()
-            law, _, left = law_pair(factor, n)
-            if left == 1:
+            law = factor.power_pld(n) if n > 1 else law_pair(factor, n)[0]
+            if law is not None:
                 return law
         if self._scaled is not None and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
             leak = self._scaled[0]
@@ -327,7 +327,7 @@ def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
     positive = [(mass, n) for mass, n in masses if mass.upper > 0]
     if len(positive) == 1 and positive[0][1] == 1:
         return positive[0][0]
-    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
+    return clip(-expm1(total(rational(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:

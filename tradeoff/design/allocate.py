@@ -208,7 +208,6 @@ class _Problem:
             return Bounds(-math.inf, math.inf)
 
     def _above(self, answer: float) -> float:
-        """Return the logarithm of an answer over the target."""
         return math.log(max(answer, MIN_PROBABILITY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:

@@ -175,10 +175,7 @@ def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
 
 
 class Point(NamedTuple):
-    """A number tried, its answer and verdict, the gap of the answer to the target with its width.
-
-    ``problem`` is the reason for a missing or useless answer: such points are walls of the search outward.
-    """
+    """A number tried; one with a ``problem``, the reason for a useless answer, is a wall of the search."""
 
     x: float
     answer: Bounds[float]
@@ -190,11 +187,7 @@ class Point(NamedTuple):
 
 @dataclass
 class Search:
-    """The numbers tried so far, on a scale of log x, or log(1 + n) for integers.
-
-    ``bound_answer`` bounds the answer at a number, or raises ``DomainError`` or ``PrecisionError``; ``tol``
-    is the relative distance wanted, ``farthest`` the largest log x tried without ends.
-    """
+    """The numbers tried so far, on a scale of log x up to ``farthest``, or log(1 + n) for integers."""
 
     target: Target
     bound_answer: Callable[[float], Bounds[float]]

@@ -99,8 +99,7 @@ class Integral:
 
     def counted(self, i: int) -> float:
         """Return the change by one round more of a factor, in proportion."""
-        mass = log_finite_mass([self.laws[i].mass_at_plus_infinity], [1])
-        return self._sum(self.logs[i]) - self._lost(mass)
+        return self._sum(self.logs[i], log_finite_mass([self.laws[i].mass_at_plus_infinity], [1]))
 
     def between(self, below: TradeOff, above: TradeOff) -> float:
         """Return the change from one curve to another next to it."""
@@ -117,14 +116,11 @@ class Integral:
         change = logs[1] - logs[0]
         # Logarithms are determined up to multiples of 2 pi i, and neighbours differ by less.
         change.imag = np.remainder(change.imag + np.pi, 2 * np.pi) - np.pi
-        return self._sum(change) + self._lost(kept[0] - kept[1])
+        return self._sum(change, kept[1] - kept[0])
 
-    def _sum(self, factor: Complex) -> float:
-        return float(np.real(self.terms @ factor))
-
-    def _lost(self, change: float) -> float:
-        """Return the growth of 1 - e^log_finite_mass if that falls by ``change``: none in the middle."""
-        return 0.0 if self.middle else self.kept * change
+    def _sum(self, factor: Complex, log_finite_mass: float = 0.0) -> float:
+        """Return the integral with a factor, and the change of 1 - e^log_finite_mass: none in the middle."""
+        return float(np.real(self.terms @ factor)) - (0.0 if self.middle else self.kept * log_finite_mass)
 
 
 def integral(
@@ -188,10 +184,7 @@ def _nodes(
     accuracy: float,
     digits: float,
 ) -> tuple[Complex, list[Complex], Complex] | None:
-    """Return the nodes at which the product is not negligible, all K_i there, and K.
-
-    None where they are too many, and at ``accuracy`` 0 where the product never decays.
-    """
+    """Return the nodes where the product matters, K_i and K there; None if too many, or it never decays."""
     c, step, size = place.c, place.step, 64  # the first block, whose size doubles
     # The product is followed to e^-25: with the factor added, 1e-10 of the integral is left out.
     decayed = 25.0

@@ -17,7 +17,7 @@ from tradeoff.curves.product import CurveFromPLD, Tensor
 from tradeoff.errors import domain
 from tradeoff.families.approximate_dp import PureDP
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import whole
+from tradeoff.intervals.functions import rational
 from tradeoff.pld.allocated_laws import Groups, allocated_laws, grouped_law
 from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
 from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, discrete_gaussian_law, too_many
@@ -102,7 +102,7 @@ class DiscreteLaplaceCurve(IntegerNoise):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        return whole(self.shift) / self.scale
+        return rational(self.shift) / self.scale
 
     def loss_distribution(self) -> AtomicLaw:
         if self.shift >= MAX_ATOMS:

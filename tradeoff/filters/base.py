@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from fractions import Fraction
 from functools import lru_cache
+from operator import add
 from threading import Lock
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -30,7 +32,7 @@ from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import cap, least
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.functions import sqrt, total, whole
+from tradeoff.intervals.functions import rational, sqrt, total
 from tradeoff.mechanisms.base import Declared, Mechanism
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.subsample import Subsampled
@@ -46,23 +48,6 @@ Step = TradeOff | Mechanism | Plan
 SLACK = 1e-12
 
 KINDS: dict[str, type[Filter]] = {}  # filters by the name they have in a stored state
-
-Sum = tuple[float, float]  # high and low part of a running sum: together at least everything that was added
-
-
-def add_up(running: Sum, amount: float) -> Sum:
-    """Return a sum plus an amount, rounded up by at most a relative 2^-104."""
-    high = math.fsum((*running, amount))
-    return high, sum_above(*running, amount, -high) + 0.0  # -0.0 becomes 0.0
-
-
-def sum_above(*terms: float) -> float:
-    """Return the exact sum rounded up; the sign of the error of ``fsum`` is that of its rounding."""
-    try:
-        result = math.fsum(terms)
-    except OverflowError:
-        return math.inf
-    return result if math.fsum((*terms, -result)) <= 0 else math.nextafter(result, math.inf)
 
 
 def widen(limit: float) -> Bounds:
@@ -96,17 +81,10 @@ class ThreadSafe:
 class StepRecord(ThreadSafe, Declared, ABC):
     """Base of filters and odometers: records the adjacency, assumptions and total costs of adaptive steps."""
 
-    cost_name: ClassVar[str]
-    """Cost of a step, in the error of a step without a finite one."""
-
-    remedy: ClassVar[str]
-    """Advice in that error."""
-
-    takes: ClassVar[tuple[type, ...]] = ()
-    """Types of steps that are their own cost."""
-
-    counts_sampling: ClassVar[bool] = True
-    """Whether a sampled step costs less than the same one without sampling."""
+    cost_name: ClassVar[str]  # in the error of a step without a finite cost
+    remedy: ClassVar[str]  # in that error
+    takes: ClassVar[tuple[type, ...]] = ()  # types of steps that are their own cost
+    counts_sampling: ClassVar[bool] = True  # whether a step costs less if it is sampled
 
     def __post_init__(self) -> None:
         ThreadSafe.__init__(self)
@@ -114,7 +92,7 @@ class StepRecord(ThreadSafe, Declared, ABC):
         self.steps = 0
         self.adjacency: str | None = None
         self.assumptions: tuple[str, ...] = ()
-        self.totals: tuple[Sum, ...] = ((0.0, 0.0),)
+        self.totals: tuple[Fraction, ...] = (Fraction(0),)  # exact sums of costs
 
     @abstractmethod
     def _cost(self, step: Any) -> tuple[float, ...]:
@@ -122,7 +100,23 @@ class StepRecord(ThreadSafe, Declared, ABC):
 
     def _read(self, step: Any) -> Any:
         """Return the argument of ``_cost`` for a step: its curve, unless it is its own cost."""
-        return step if isinstance(step, self.takes) else curve_of(step)
+        if isinstance(step, self.takes):
+            return step
+        curve = step.curve() if isinstance(step, Mechanism | Plan) else step
+        if hasattr(curve, "trusted"):
+            raise KindError(
+                f"a step must be certified, got the approximation {shown(curve)}, which can under-report; "
+                "spend the curve it approximates, or .trusted() to insist"
+            )
+        if not isinstance(curve, TradeOff):
+            raise KindError(
+                "a step must be a curve, such as Gaussian(0.1), or a mechanism, such as "
+                f"mechanisms.Gaussian(noise_multiplier=1), got {shown(curve)}"
+            )
+        if curve.free_symbols:
+            names = ", ".join(sorted(map(str, curve.free_symbols)))
+            raise SymbolError(f"a step must have no free symbols, got {names}; use .subs()")
+        return curve
 
     def _hint(self, curve: object) -> str:
         unused = not self.counts_sampling and is_sampled(curve)
@@ -147,7 +141,7 @@ class StepRecord(ThreadSafe, Declared, ABC):
         self.adjacency = getattr(step, "adjacency", None) or self.adjacency
         self.steps += 1
         self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(curve, "assumptions", ()))))
-        self.totals = tuple(map(add_up, self.totals, cost))
+        self.totals = tuple(map(add, self.totals, map(Fraction, cost)))
 
 
 class Filter(StepRecord):
@@ -170,8 +164,7 @@ class Filter(StepRecord):
     kind: ClassVar[str]
     """Name of the filter in a stored state."""
 
-    amounts: ClassVar[type] = float
-    """Type of ``spent``, ``remaining`` and ``budget``: a float, or a named tuple."""
+    amounts: ClassVar[type] = float  # of ``spent``, ``remaining`` and ``budget``: or a named tuple
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
@@ -180,8 +173,8 @@ class Filter(StepRecord):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.limits: tuple[float, ...] = self._limits()
-        self._largest = [max(limit, float(widen(limit).lower)) for limit in self.limits]
-        self.totals = ((0.0, 0.0),) * len(self.limits)
+        self._largest = [Fraction(max(limit, widen(limit).lower)) for limit in self.limits]
+        self.totals = (Fraction(0),) * len(self.limits)
 
     def _limits(self) -> tuple[float, ...]:
         """Return the limits of the sums: by default the parameters."""
@@ -202,29 +195,31 @@ class Filter(StepRecord):
         """
         return limited(assumed(self._curve(), self.assumptions), BOUND)
 
-    def _report(self, amounts: Any, side: str) -> Any:
-        bounds = self._in_units(*map(Bounds.of, amounts))
+    def _report(self, amounts: Iterable[Bounds], side: str) -> Any:
+        bounds = self._in_units(*amounts)
         return self.amounts(*(float(getattr(each, side)) + 0.0 for each in bounds))  # -0.0 becomes 0.0
 
     @property
     def budget(self) -> Any:
         """Budget in the units of the filter."""
-        return self._report(self.limits, "lower")
+        return self._report(map(Bounds.of, self.limits), "lower")
 
     @property
     def spent(self) -> Any:
         """Sum over the granted steps, rounded up."""
-        return self._report([total(each).upper for each in self.totals], "upper")
+        return self._report(map(rational, self.totals), "upper")
 
     @property
     def remaining(self) -> Any:
         """Largest amount that one more step may cost, rounded down."""
-        each = zip(self.totals, self.limits, strict=True)
-        return self._report([max(0.0, -total((*sums, -limit)).upper) for sums, limit in each], "lower")
+        each = zip(self.limits, self.totals, strict=True)
+        return self._report(
+            (rational(max(Fraction(limit) - spent, Fraction(0))) for limit, spent in each), "lower"
+        )
 
     def _fits(self, cost: tuple[float, ...]) -> bool:
         each = zip(self.totals, cost, self._largest, strict=True)
-        return all(sum_above(*sums, more) <= largest for sums, more, largest in each)
+        return all(spent + Fraction(more) <= largest for spent, more, largest in each)
 
     def would_exceed(self, step: Step) -> bool:
         """Return whether ``spend(step)`` would raise ``BudgetExceeded`` now; another thread may spend first.
@@ -248,7 +243,7 @@ class Filter(StepRecord):
         with self._lock:
             curve, cost = self._charge(step)
             if not self._fits(cost):
-                amounts = self.spent, self._report(cost, "upper"), self.remaining, self.budget
+                amounts = self.spent, self._report(map(Bounds.of, cost), "upper"), self.remaining, self.budget
                 spent, requested = (format_amount(each, up=True) for each in amounts[:2])
                 remaining, budget = (format_amount(each, up=False) for each in amounts[2:])
                 rest = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
@@ -267,7 +262,7 @@ class Filter(StepRecord):
             return {
                 "kind": self.kind,
                 "parameters": self.parameters(),
-                "sums": [list(running) for running in self.totals],
+                "sums": list(map(str, self.totals)),
                 "steps": self.steps,
                 "adjacency": self.adjacency,
                 "assumptions": list(self.assumptions),
@@ -278,17 +273,17 @@ class Filter(StepRecord):
         """Return the filter of a ``state``; call it on ``Filter`` for any kind."""
         try:
             filter_ = KINDS[state["kind"]](**state["parameters"])
-            filter_.totals = tuple((float(high), float(low)) for high, low in state["sums"])
+            filter_.totals = tuple(map(Fraction, state["sums"]))
             filter_.steps = count("steps", state["steps"])
             filter_.adjacency, filter_.assumptions = state["adjacency"], tuple(state["assumptions"])
             texts = *filter_.assumptions, filter_.adjacency or ""
             if not (
                 len(filter_.totals) == len(filter_.limits)
-                and all(0 <= high + low < math.inf for high, low in filter_.totals)
+                and min(filter_.totals) >= 0
                 and all(isinstance(each, str) for each in texts)
             ):
-                raise DomainError("sums must be nonnegative pairs, adjacency and assumptions text")
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+                raise DomainError("sums must be fractions from 0, adjacency and assumptions text")
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise DomainError(f"state must be that of a filter ({error!r}), got {shown(state)}") from error
         if not isinstance(filter_, cls):
             name = type(filter_).__name__
@@ -311,26 +306,6 @@ def format_amount(amount: Any, *, up: bool) -> str:
         text = format(amount, ".10g")
         return text if float(text) == amount else decimal(amount, ".10g", up=up)
     return ", ".join(f"{name} = {format_amount(each, up=up)}" for name, each in amount._asdict().items())
-
-
-def curve_of(step: object) -> TradeOff:
-    """Return the curve of a step; refuse approximations, free symbols and everything else."""
-    if isinstance(step, Mechanism | Plan):
-        step = step.curve()
-    if hasattr(step, "trusted"):
-        raise KindError(
-            f"a step must be certified, got the approximation {shown(step)}, which can under-report; "
-            "spend the curve it approximates, or .trusted() to insist"
-        )
-    if not isinstance(step, TradeOff):
-        raise KindError(
-            "a step must be a curve, such as Gaussian(0.1), or a mechanism, such as "
-            f"mechanisms.Gaussian(noise_multiplier=1), got {shown(step)}"
-        )
-    if step.free_symbols:
-        names = ", ".join(sorted(map(str, step.free_symbols)))
-        raise SymbolError(f"a step must have no free symbols, got {names}; use .subs()")
-    return step
 
 
 def square(x: float, unit: float = 1.0, times: float = 1.0) -> float:
@@ -370,7 +345,7 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
         # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
         return square(curve.shift, curve.sigma, 0.5), 0.0
     if isinstance(curve, Tensor):
-        parts = [(whole(n), zcdp(factor)) for factor, n in curve.factors.items()]
+        parts = [(rational(n), zcdp(factor)) for factor, n in curve.factors.items()]
         rho, delta = (float(total(n * cost[k] for n, cost in parts).upper) for k in (0, 1))
         return rho, delta
     epsilon, delta = pure_loss(curve)

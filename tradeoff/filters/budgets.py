@@ -22,7 +22,7 @@ from tradeoff.filters.base import (
     zcdp,
 )
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import log, sqrt, whole
+from tradeoff.intervals.functions import log, rational, sqrt
 from tradeoff.mechanisms.base import Declared, Mechanism, integer_range, parameter, real_range, stateful
 from tradeoff.mechanisms.base import mechanism as immutable
 from tradeoff.mechanisms.plan import Plan
@@ -160,8 +160,7 @@ class ZCDPFilter(ConcentratedFilter):
 
     kind = "zcdp"
 
-    per_rho: ClassVar[float] = 1.0
-    """Units of the first sum in one rho."""
+    per_rho: ClassVar[float] = 1.0  # units of the first sum in one rho
 
     epsilon: float = real_range("Loss of the whole interaction in nats.", "[0, 1e4]")
     delta: float = real_range("Failure probability of the whole interaction.", "(0, 1)")
@@ -428,7 +427,7 @@ class SampledFilter(Filter):
                     "hypothesis: spend mechanisms.SubsampledGaussian within them, or use another filter"
                 )
             rounds += n
-        return (float(whole(rounds).upper),)
+        return (float(rational(rounds).upper),)
 
     def _curve(self) -> TradeOff:
         return Plan({self.unit: self.rounds}).guarantee()

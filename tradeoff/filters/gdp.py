@@ -198,7 +198,6 @@ class FDPFilter:
     """
 
     def __new__(cls, target: Any) -> Self:
-        """Refuse any target."""
         mu = f"({written(target.mu)})" if isinstance(target, Gaussian) else ""
         raise KindError(
             "a filter for an arbitrary f-DP target is not private: the curves composed along each path may "
@@ -248,7 +247,7 @@ class GaussianSimulator(ThreadSafe):
     @property
     def remaining(self) -> Any:
         """Return mu^2 - s, the most that the squares of further m may add up to."""
-        return _unwrap(np.maximum(self._left, 0.0) * self.mu**2)
+        return np.maximum(self._left, 0.0) * self.mu**2
 
     def answer(self, m: ArrayLike) -> Any:
         r"""Answer the next query in each run: N(b m, 1), independent of the answers before.
@@ -276,8 +275,4 @@ class GaussianSimulator(ThreadSafe):
             ratio = np.where(some, np.maximum(after, 0.0) / before, 1.0)
             u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
             self._left, self._sum = after, self._sum + m * u
-        return _unwrap(m * self._draw + u)
-
-
-def _unwrap(x: Any) -> Any:
-    return x if np.ndim(x) else float(x)
+        return m * self._draw + u

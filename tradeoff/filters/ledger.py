@@ -30,7 +30,7 @@ from tradeoff.mechanisms.plan import Plan, plain
 from tradeoff.sweeps import Table
 
 # Marks of the SQLite file; the user_version is that of its table and entries.
-_MARKS = {"application_id": 0x74724F66, "user_version": 3}
+_MARKS = {"application_id": 0x74724F66, "user_version": 4}
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,9 @@ class Entry:
         return f"step {self.step}, {self.time}: {self.name}, head {self.hash[:12]}"
 
     def text(self) -> str:
-        """Return everything but the hash as JSON."""
         return json.dumps(astuple(self)[:-1], separators=(",", ":"), allow_nan=False)
 
     def digest(self, previous: Self | None) -> str:
-        """Return the hash of this entry after a previous one."""
         return hashlib.sha256(((previous.hash if previous else "0" * 64) + self.text()).encode()).hexdigest()
 
 
@@ -246,10 +244,7 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction, committed if the block ends without an error.
-
-        Every use opens it anew, so that threads and forks share nothing.
-        """
+        """Open the file, anew each time as threads and forks share nothing, and commit if the block ends."""
         with _translate_errors(self._path):
             status = self._path.stat()
             if not stat.S_ISREG(status.st_mode):
@@ -284,7 +279,6 @@ def _new_file(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _translate_errors(path: Path) -> Iterator[None]:
-    """Raise a LedgerError that names the file for errors of SQLite and of the system."""
     try:
         yield
     except LedgerError as error:
@@ -327,7 +321,6 @@ def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
 
 
 def _name(step: dict[str, Any]) -> str:
-    """Return the text of a described step."""
     if "mechanism" in step:
         return " + ".join(f"{each['count']} x {_name(each)}" for each in step["mechanism"])
     if "kind" not in step:

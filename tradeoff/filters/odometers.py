@@ -17,7 +17,7 @@ from tradeoff.filters.base import (
     zcdp,
 )
 from tradeoff.intervals.bounds import Array, Bounds, decimal
-from tradeoff.intervals.functions import log, log1p, maximum, sqrt, total
+from tradeoff.intervals.functions import log, log1p, maximum, rational, sqrt
 from tradeoff.mechanisms.base import real_range, stateful
 
 
@@ -63,7 +63,7 @@ class Odometer(StepRecord):
     @property
     def clock(self) -> float:
         """Return V = 2 sum rho_k, rounded up."""
-        return float(total(self.totals[0]).upper)
+        return float(rational(self.totals[0]).upper)
 
     @property
     def epsilon(self) -> float:

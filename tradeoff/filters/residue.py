@@ -65,11 +65,11 @@ from tradeoff.intervals.functions import (
     log1p,
     maximum,
     minimum,
+    rational,
     sqrt,
     sum_rows,
     total,
     where,
-    whole,
 )
 from tradeoff.intervals.polygon import lower_hull
 from tradeoff.mechanisms.base import parameter, real_range, stateful
@@ -148,12 +148,14 @@ class ResidueFilter(Filter):
     @property
     def residual(self) -> float:
         """Return r, rounded down; it includes the slack of the sum."""
-        return float((self.mu * sqrt(1 + SLACK - total(self.totals[0]))).lower)
+        return float((self.mu * sqrt(1 + SLACK - rational(self.totals[0]))).lower)
 
     def _cost(self, curve: TradeOff) -> tuple[float, float]:
         factors = curve.factors.items()
-        shares = [whole(n) * square(float(f.mu), self.mu) for f, n in factors if isinstance(f, Gaussian)]
-        lost = [whole(n) * -log1p(-f.mass_at_infinity) for f, n in factors if isinstance(f, TotalVariation)]
+        shares = [rational(n) * square(float(f.mu), self.mu) for f, n in factors if isinstance(f, Gaussian)]
+        lost = [
+            rational(n) * -log1p(-f.mass_at_infinity) for f, n in factors if isinstance(f, TotalVariation)
+        ]
         rest = [(f, n) for f, n in factors if not isinstance(f, Gaussian | TotalVariation | Identity)]
         few = sum(n for _, n in rest) <= _TUNING.factors and all(math.isfinite(f.sup_loss) for f, _ in rest)
         r = self.residual

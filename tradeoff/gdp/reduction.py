@@ -29,7 +29,7 @@ from tradeoff.gdp.cells import (
     start_nodes,
 )
 from tradeoff.intervals.bounds import Bounds, decimal
-from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total, whole
+from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total
 from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
@@ -183,7 +183,8 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
             why = f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
             return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))
-    sides, most, low = _checked(h, d.lower), cap(h), floor(h) if d.upper == 0 else 0.0
+    sides, most = _checked(h, d.lower), cap(h)
+    low = max(map(_tail, both_orders(h))) if d.upper == 0 else 0.0
     if not sides:
         return Least(Bounds(0.0, 0.0), 0.5)
     if low >= most * (1 - 1e-12):
@@ -242,7 +243,7 @@ def cap(f: TradeOff) -> float:
         case Maximum():
             most = min(map(cap, f.operands))
         case Group() if f.operands[0].symmetric:
-            most = float((whole(f.k) * cap(f.operands[0])).upper)
+            most = float((rational(f.k) * cap(f.operands[0])).upper)
     both = f, f.inverse()
     reach = max(*(one.sup_loss for one in both), 0.0)
     if any(one.mass_at_infinity.upper > 0 for one in both) or math.isinf(reach):
@@ -250,17 +251,13 @@ def cap(f: TradeOff) -> float:
     return min(most, 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach))))))
 
 
-def floor(f: TradeOff) -> float:
-    """Return a mu that f >= G_mu needs because of the tails, however rarely they are reached.
+def _tail(f: TradeOff) -> float:
+    """Return a mu that f >= G_mu needs because of large losses, however rare they are.
 
     Let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1, where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1
     - G_m(alpha)), which as alpha tends to 0 is more than 1 - G_mu(alpha) for every mu < m. Subsampling keeps
     such an event, products multiply them.
     """
-    return max(_tail(f), _tail(f.inverse()))
-
-
-def _tail(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return f.least
     if isinstance(f, Tensor):
@@ -284,7 +281,7 @@ def end_of_lines(f: TradeOff, mu: float) -> float:
     if not normal or any(h.mass_at_infinity.upper > 0 or h.sup_loss == math.inf for h, _ in others):
         return math.inf
     square, m = rational(sum((n * g.weight for g, n in normal.items()), Fraction(0))), Bounds.of(mu)
-    b = total([Bounds(0.0, 0.0), *(whole(n) * h.sup_loss for h, n in others)])
+    b = total([Bounds(0.0, 0.0), *(rational(n) * h.sup_loss for h, n in others)])
     a, slope = 1 / square - 1 / m**2, b / square
     if not a.lower > 0:
         return math.inf
@@ -295,7 +292,7 @@ def end_of_lines(f: TradeOff, mu: float) -> float:
 
 def _root_of_squares(parts: Iterable[tuple[float, int]]) -> Bounds[float]:
     """Bound the root of the sum of n x^2."""
-    return sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts))
+    return sqrt(total(rational(n) * Bounds.of(x) ** 2 for x, n in parts))
 
 
 def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeOff, Bounds[float]]:

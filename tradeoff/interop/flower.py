@@ -150,7 +150,6 @@ def _event(sigma: Any, size: Any, population: int) -> Event:
 
 
 def _settings(config: Any) -> dict[str, Any]:
-    """Return a configuration as plain data."""
     names = ("target_delta", "population_size", "neighboring_relation", "sampling_method", "max_epsilon")
     try:
         values = {name: getattr(config, name) for name in names}

@@ -72,13 +72,8 @@ def meet(*each: Bounds) -> Bounds:
     return make_bounds(reduce(np.maximum, lower), reduce(np.minimum, upper))
 
 
-def whole(n: int) -> Bounds:
-    """Bound an integer of any size by floats."""
-    return quotient(n, 1)
-
-
-def rational(x: Fraction) -> Bounds:
-    """Bound a fraction by the floats next to it; they coincide if it is a float."""
+def rational(x: Fraction | int) -> Bounds:
+    """Bound a fraction or an integer of any size by the floats next to it; they coincide if it is a float."""
     return quotient(*x.as_integer_ratio())
 
 

@@ -18,13 +18,12 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
 from tradeoff.curves.product import combine_masses
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals import polygon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import log, minimum, rational, sqrt, total, whole
+from tradeoff.intervals.functions import log, minimum, rational, sqrt, total
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope, symmetrise
-from tradeoff.operators.tabulate import largest
+from tradeoff.operators.tabulate import largest, to_lines
 from tradeoff.pld.law import bound_mass
 
 _BITS = balls.PRECISION // 2
@@ -80,55 +79,47 @@ class NormalPair:
         return np.frompyfunc(value, 1, 1)(alpha)
 
     def delta(self, epsilon: Array, side: int) -> Array:
-        """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), for finite eps, below (side 0) or above (1)."""
+        """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), for finite eps, below (side 0) or above (1).
+
+        Of the finite parts any threshold z proves 1 - (Phi(r z - d) + gamma_q) - e^eps (Phi(-z) + gamma_p)
+        from below, whatever r and d are. From above delta is at most the largest value of
+        1 - (Phi(r z - d) - gamma_q)_+ - e^eps (Phi(-z) - gamma_p)_+. At each z that is largest at an end of r
+        and at the upper end of d; and for each such pair it is largest where a clipped term reaches 0, or
+        where the derivative of both terms together is 0.
+        """
         if self.is_trivial:
             return np.full_like(epsilon, side)
-        bound, ends, finite = (
-            (self._least, upper_float, lower_float) if side == 0 else (self._most, lower_float, upper_float)
-        )
+        far, near = (lower_float, upper_float) if side else (upper_float, lower_float)
         with balls.precision(_BITS):
             p, q = union(*self.mass_at_minus_infinity), union(*self.mass_at_plus_infinity)
+            r, d, sign = union(*self.ratio), union(*self.distance), -1 if side else 1
+            # Bounds from below on the alpha from which on the lower bound on the finite f is 0, and its f(0).
+            ends = [to_ball(1), to_ball(1)]
+            if self.gamma_q > 0:
+                ends[0] = normal_sf((d - normal_isf(to_ball(self.gamma_q))) / r)
+            if self.gamma_p > 0:
+                ends[1] = normal_sf(d - r * normal_isf(to_ball(self.gamma_p)))
+            alpha = max(0.0, lower_float(ends[0] - self.gamma_p))
+            beta = max(0.0, lower_float(ends[1] - self.gamma_q))
+
+            def largest(x: float) -> float:
+                slope = balls.exp(to_ball(x))
+                gains = [to_ball(1) - beta, 1 - slope * alpha] if side else [to_ball(0)]
+                for ratio in {*self.ratio} if side else {self.ratio.mid}:
+                    distance = self.distance.upper if side else self.distance.mid
+                    pair = (ratio, distance) if side else (r, d)
+                    for z in self._stationary_points(x, ratio, distance):
+                        at = z if side else z.mid()
+                        under_q = normal_sf(pair[1] - pair[0] * at) + sign * self.gamma_q
+                        under_p = normal_sf(at) + sign * self.gamma_p
+                        gains.append(1 - balls.maximum(under_q, 0) - slope * balls.maximum(under_p, 0))
+                each = np.array(list(map(near, gains)))
+                return float(np.nan_to_num(np.max(each), nan=1.0) if side else np.nanmax(each))
+
             # Losses of the finite parts.
             inner = [x + balls.log1p(-p) - balls.log1p(-q) for x in epsilon.tolist()]
-            deltas = [q + (1 - q) * balls.maximum(-balls.expm1(x), bound(ends(x))) for x in inner]
-            return np.clip([finite(each) for each in deltas], 0.0, 1.0)
-
-    def _least(self, epsilon: float) -> float:
-        """Bound the finite delta from below: any threshold z proves it, whatever r and d are."""
-        slope, r, d = balls.exp(to_ball(epsilon)), union(*self.ratio), union(*self.distance)
-        points = [z.mid() for z in self._stationary_points(epsilon, self.ratio.mid, self.distance.mid)]
-        gains = (
-            1 - (normal_sf(d - r * z) + self.gamma_q) - slope * (normal_sf(z) + self.gamma_p) for z in points
-        )
-        return max([0.0, *map(lower_float, gains)])
-
-    def _most(self, epsilon: float) -> float:
-        """Bound the finite delta from above.
-
-        It is at most the largest value of 1 - (Phi(r z - d) - gamma_q)_+ - e^eps (Phi(-z) - gamma_p)_+. At
-        each z that is largest at an end of r and at the upper end of d; and for each such pair it is largest
-        where a clipped term reaches 0, or where the derivative of both terms together is 0.
-        """
-        slope, d = balls.exp(to_ball(epsilon)), to_ball(self.distance.upper)
-        alpha, beta = self._axes
-        gains = [to_ball(1) - beta, 1 - slope * alpha]
-        for r in {*self.ratio}:
-            for z in self._stationary_points(epsilon, r, self.distance.upper):
-                terms = normal_sf(d - r * z) - self.gamma_q, normal_sf(z) - self.gamma_p
-                gains.append(1 - balls.maximum(terms[0], 0) - slope * balls.maximum(terms[1], 0))
-        result = float(np.max(list(map(upper_float, gains))))
-        return 1.0 if np.isnan(result) else min(result, 1.0)
-
-    @cached_property
-    def _axes(self) -> tuple[float, float]:
-        """Bound from below the alpha from which on the lower bound on the finite f is 0, and its f(0)."""
-        r, d = union(*self.ratio), union(*self.distance)
-        alpha = beta = to_ball(1)
-        if self.gamma_q > 0:
-            alpha = normal_sf((d - normal_isf(to_ball(self.gamma_q))) / r)
-        if self.gamma_p > 0:
-            beta = normal_sf(d - r * normal_isf(to_ball(self.gamma_p)))
-        return max(0.0, lower_float(alpha - self.gamma_p)), max(0.0, lower_float(beta - self.gamma_q))
+            deltas = [q + (1 - q) * balls.maximum(-balls.expm1(x), largest(far(x))) for x in inner]
+            return np.clip([near(each) for each in deltas], 0.0, 1.0)
 
     @staticmethod
     def _stationary_points(epsilon: float, ratio: float, distance: float) -> Iterator[Balls]:
@@ -251,10 +242,9 @@ class BerryEsseen:
     def _polygon(self) -> TradeOff:
         slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
         # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.
-        height = (1 - Bounds.of(self._delta(log(slope).lower, 1))).lower
-        ends = (map(polygon.whole, side.tolist()) for side in (slope, height))
-        lines = ((s, polygon.ONE, h) for s, h in zip(*ends, strict=True))
-        below = largest(lines, up=False).assuming(*self.of.assumptions)
+        below = largest(to_lines(slope, self._delta(log(slope).lower, 1)), up=False).assuming(
+            *self.of.assumptions
+        )
         return symmetrise(below, assume="both-orders") if self.of.symmetric else below
 
     def lower(self, alpha: ArrayLike) -> Any:
@@ -362,36 +352,30 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
 
 def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
     """Return the normal laws of L under P and Q of a curve below (side 0) or above (1) a product."""
-    gap, sds, gammas = NOTHING, [], []
+    gap, sds, gammas, masses = NOTHING, [], [], []
     for reverse in (False, True):
         law = [(f, moments(f, reverse=reverse and not f.symmetric)[side], n) for f, n in powers.items()]
-        variance = check_variance(total(whole(n) * m.variance for _, m, n in law))
+        variance = check_variance(total(rational(n) * m.variance for _, m, n in law))
         # G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish.
         rough = [(m, n) for f, m, n in law if m.third.upper > 0 and not isinstance(f, Gaussian)]
         gammas.append(float(normal_distance(rough, variance, sharp=sharp)))
         # A constant 0 counts as normal with a deviation of 1 and a gap of 0.
         sds.append(Bounds(1.0, 1.0) if variance.upper == 0 else sqrt(variance))
-        gap = gap + total(whole(n) * m.kl for _, m, n in law)
-    masses = (_added_mass(powers, side, reverse=reverse) for reverse in (True, False))
-    (sd_p, sd_q), (gamma_p, gamma_q) = sds, gammas
-    return NormalPair(sd_p / sd_q, gap / sd_q, gamma_p, gamma_q, *masses)
-
-
-def _added_mass(powers: Powers, side: int, *, reverse: bool) -> Bounds:
-    """Bound 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``).
-
-    Of a factor between two laws it is that of the one on this side, which may have more.
-    """
-    masses: list[tuple[Bounds, int]] = []
-    for factor, n in powers.items():
-        laws = factor.laws()
-        if laws[0] is laws[1]:
-            mass = (factor.inverse() if reverse else factor).mass_at_infinity
-        else:
-            law = laws[side]
-            mass = bound_mass(law.mass_at_minus_infinity if reverse else law.mass_at_plus_infinity)
-        masses.append((mass, n))
-    return combine_masses(masses)
+        gap = gap + total(rational(n) * m.kl for _, m, n in law)
+        # 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``). Of a factor between two
+        # laws it is that of the one on this side, which may have more.
+        mass_of: list[tuple[Bounds, int]] = []
+        for f, n in powers.items():
+            below, above = f.laws()
+            if below is above:
+                mass = (f.inverse() if reverse else f).mass_at_infinity
+            else:
+                pld = (below, above)[side]
+                mass = bound_mass(pld.mass_at_minus_infinity if reverse else pld.mass_at_plus_infinity)
+            mass_of.append((mass, n))
+        masses.append(combine_masses(mass_of))
+    (sd_p, sd_q), (gamma_p, gamma_q), (plus, minus) = sds, gammas, masses
+    return NormalPair(sd_p / sd_q, gap / sd_q, gamma_p, gamma_q, minus, plus)
 
 
 def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:
@@ -404,7 +388,7 @@ def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp
     """
     if not rough:
         return 0.0
-    third = sum((whole(n) * m.third for m, n in rough), NOTHING)
+    third = sum((rational(n) * m.third for m, n in rough), NOTHING)
     # sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands, V in all (Shevtsova 2010).
     gamma = rational(Fraction("0.56")) * third / (variance * sqrt(variance))
     if sharp and len(rough) == 1:
@@ -413,5 +397,5 @@ def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp
         # a (rho + b)/sqrt(n) with rho = E|X - E X|^3/sd^3, for n identical summands (Shevtsova 2013).
         for numbers in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646")):
             a, b = map(rational, map(Fraction, numbers))
-            gamma = minimum(gamma, a * (rho + b) / sqrt(whole(n)))
+            gamma = minimum(gamma, a * (rho + b) / sqrt(rational(n)))
     return gamma.upper

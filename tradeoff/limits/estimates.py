@@ -18,11 +18,10 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, MOST, Number, Numbers, choice, count, is_symbol, losses, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import KindError, PrecisionError
+from tradeoff.errors import KindError
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds
-from tradeoff.intervals.polygon import lower_hull
 from tradeoff.limits.moments import Moments, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.unary import assumed
@@ -174,8 +173,6 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         gap += n * (null.kl.upper + alternative.kl.upper)
         low, high = low + n * null.variance.lower, high + n * null.variance.upper
     variance = check_variance(Bounds(low, high)).upper
-    if math.isinf(gap):
-        raise PrecisionError(f"the losses of {curve!r} are too large: their moments overflow floats", np.inf)
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
     shape = attach_masses(_gaussian(mu), curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
     return ApproximateCurve(shape, *_THEOREM, curve, mu)
@@ -390,7 +387,8 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
         if span:
             first, last = math.floor((low - offset) / span), math.ceil((high - offset) / span)
             t = offset + span * np.arange(first, last + 1, max(1, (last - first) // 8001), dtype=float)
-        finite = _curve(_expanded(under_p, t, span, -1), _expanded(under_q, t, span, 1))
+        alpha, beta = _expanded(under_p, t, span, -1), _expanded(under_q, t, span, 1)
+        finite = PiecewiseLinear.hull(np.clip(alpha, 0.0, 1.0), np.clip(beta, 0.0, 1.0))
         estimate = attach_masses(finite, curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
     hypotheses = (
         "sum of many comparable factors",
@@ -415,13 +413,3 @@ def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
         gaps.extend(np.diff(atoms).tolist())
     span = common_spacing(np.array(gaps), 1e-5 * max(gaps))
     return (span, offset) if span else (0.0, 0.0)
-
-
-def _curve(alpha: Array, beta: Array) -> PiecewiseLinear:
-    """Make a trade-off function of an expansion: clip, sort and take the convex hull below."""
-    a = np.concatenate([[0.0], np.clip(alpha, 0.0, 1.0)[::-1], [1.0]])
-    b = np.concatenate([[1.0], np.clip(beta, 0.0, 1.0)[::-1], [0.0]])
-    order = np.lexsort((-b, a))
-    a, b = a[order], np.minimum.accumulate(np.minimum(b, 1 - a)[order])
-    keep = np.append(np.diff(a) > 0, True)  # of points above one another the lowest
-    return PiecewiseLinear(*(v.tolist() for v in lower_hull(a[keep], b[keep])))

@@ -20,7 +20,7 @@ from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, log, log1p, maximum, total, whole
+from tradeoff.intervals.functions import exp, log, log1p, maximum, rational, total
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.moments import FiniteLaw, Function
 from tradeoff.pld.transformed import ReversedPLD
@@ -145,7 +145,7 @@ def _summed(curve: TradeOff, field: str, exact: Callable[[Moments], Bounds]) -> 
             raise NoClosedForm(f"{field} needs the exact law of {shown(factor)}; take kl, or its operands")
         return Bounds(result.lower, math.inf) if apart.upper > 0 else result
 
-    return total(whole(n) * of_one(factor) for factor, n in factors(curve).items())
+    return total(rational(n) * of_one(factor) for factor, n in factors(curve).items())
 
 
 class Moments(NamedTuple):

@@ -66,11 +66,9 @@ def refuse_attribute(owner: object, name: str) -> NoReturn:
 class Declared:
     """Object of declared fields: each is documented, checked and converted where it is declared."""
 
-    unshown: ClassVar[Mapping[str, Any]] = {}
-    """Defaults that ``parameters()`` leaves out."""
+    unshown: ClassVar[Mapping[str, Any]] = {}  # defaults that ``parameters()`` leaves out
 
     def __post_init__(self) -> None:
-        """Check the fields that have a range, and convert each to the number it means."""
         for each in fields(self):  # type: ignore[arg-type]  # a dataclass
             value = getattr(self, each.name)
             if "check" in each.metadata and not (value is None and each.default is None):
@@ -201,21 +199,11 @@ def one_of(doc: str, *words: str, default: Any = MISSING) -> Any:
     )
 
 
-def adjacency_field(default: Adjacency | None) -> Any:
-    """Return the field of the neighbours."""
-    return one_of("Neighbours that the mechanism is stated for.", *get_args(Adjacency), default=default)
-
-
-def noise_field() -> Any:
-    """Return the field of the noise on a sum of records."""
-    return real_range(
-        "Standard deviation over the largest l2-norm that one record adds to the sum.", "(0, inf]"
-    )
-
-
-def rate_field() -> Any:
-    """Return the field of a sampling rate."""
-    return real_range("Probability that a record enters the batch.", "[0, 1]")
+adjacency_field = partial(one_of, "Neighbours that the mechanism is stated for.", *get_args(Adjacency))
+noise_field = partial(
+    real_range, "Standard deviation over the largest l2-norm that one record adds to the sum.", "(0, inf]"
+)
+rate_field = partial(real_range, "Probability that a record enters the batch.", "[0, 1]")
 
 
 def mechanism_field(doc: str) -> Any:
@@ -224,10 +212,7 @@ def mechanism_field(doc: str) -> Any:
 
 
 def declare(cls: type[T], *, frozen: bool) -> type[T]:
-    """Make a class a dataclass, and complete its docstring to the sections of numpydoc.
-
-    The docstring has a summary, notes, and examples; the fields become the section of parameters.
-    """
+    """Make a class a dataclass; its summary, fields, notes and examples become the sections of numpydoc."""
     summary, _, rest = inspect.cleandoc(cls.__doc__ or "").partition("\n\n")
     cls = dataclass(frozen=frozen, eq=frozen, repr=False)(cls)
     if rest and not rest.startswith("Parameters"):

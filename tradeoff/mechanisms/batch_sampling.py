@@ -79,7 +79,7 @@ class TruncatedSubsampledGaussian(Mechanism):
     dataset_size: int = integer_range(
         'Number of records, under "add-remove" of the larger data set.', high=_MAX_CAPPED
     )
-    adjacency: Adjacency | None = adjacency_field("add-remove")
+    adjacency: Adjacency | None = adjacency_field(default="add-remove")
 
     def curve(self) -> TradeOff:
         n, p, most = self.dataset_size, self.sample_rate, self.batch_size

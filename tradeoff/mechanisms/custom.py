@@ -48,7 +48,7 @@ class Custom(Mechanism):
 
     one_order: TradeOff
     other_order: TradeOff | None = None
-    adjacency: Adjacency | None = adjacency_field(None)
+    adjacency: Adjacency | None = adjacency_field(default=None)
 
     def __init__(
         self, curve: TradeOff, other_order: TradeOff | None = None, adjacency: Adjacency | None = None

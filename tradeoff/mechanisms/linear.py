@@ -17,7 +17,7 @@ from tradeoff.errors import DomainError, domain
 from tradeoff.families.discrete import AllocatedCurve, CorrelatedCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds
-from tradeoff.intervals.functions import exp, expm1, log, sqrt, sum_rows, whole
+from tradeoff.intervals.functions import exp, expm1, log, rational, sqrt, sum_rows
 from tradeoff.intervals.functions import total as total_of
 from tradeoff.mechanisms.base import (
     Adjacency,
@@ -147,35 +147,27 @@ def _largest_sum(nodes: tuple[tuple[int, int], ...], most: int, apart: int) -> i
         if 2 * half <= apart or level == 0 or early >= data:
             once = {(1, max(early + apart - data, 0)): level + 1} if early < data else {}
             return {(0, max(early - data, 0)): 0, **once}
-        halves = ((level - 1, min(data, half)), (level - 1, data - half))
+        halves = ((level - 1, min(data, half)), (level - 1, max(data - half, 0)))
         return {(n, late): total + n * n for (n, late), total in along(halves, early).items()}
 
     def along(row: tuple[tuple[int, int], ...], early: int) -> Sums:
         """Return the sums in a row of nodes."""
         best: Sums = {(0, early): 0}
         for level, data in row:
-            if data <= 0:
-                continue
             joined: Sums = {}
             for (n, between), total in best.items():
                 for (more, late), rest in within(level, data, between).items():
                     key = n + more, late
                     if n + more <= most:
                         joined[key] = max(joined.get(key, 0), total + rest)
-            best = _undominated(joined)
+            # Another sum that ends earlier, with as many participations, and at least equal, is as good.
+            best, largest = {}, dict.fromkeys(range(most + 1), -1)
+            for (n, late), total in sorted(joined.items()):
+                if total > largest[n]:
+                    best[n, late] = largest[n] = total
         return best
 
     return max(along(nodes, 0).values())
-
-
-def _undominated(sums: Sums) -> Sums:
-    """Drop sums to which another one with as many participations is at least equal, and ends earlier."""
-    best: dict[int, int] = {}
-    result: Sums = {}
-    for (n, late), total in sorted(sums.items()):
-        if total > best.get(n, -1):
-            best[n] = result[n, late] = total
-    return result
 
 
 Strategy = tuple[float, ...] | tuple[tuple[float, ...], ...]
@@ -436,7 +428,7 @@ class LastIterate(Mechanism):
     )
 
     def curve(self) -> TradeOff:
-        every, most = self._shift(whole(self.steps), 0.0), float(min(self.steps, MOST))
+        every, most = self._shift(rational(self.steps), 0.0), float(min(self.steps, MOST))
         # Each number of last steps gives a bound.
         best = min(max(self.diameter, 1.0), most)  # of convex losses: (diameter + m)^2/m is least there
         places = np.append(np.geomspace(1.0, most, 400), [np.floor(best), np.ceil(best)])

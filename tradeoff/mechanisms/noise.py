@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -218,13 +218,12 @@ class BoundedGaussian(Mechanism):
         return GaussianCurve(loss(1.0, self.noise_multiplier))
 
 
-MOST_SQUARE = 32
-"""Largest squared sensitivity of a vector whose shifts are compared: those of a larger one are too many."""
+MOST_SQUARE = 32  # largest squared sensitivity of a vector whose shifts are compared
 
 
-def shift_field() -> Any:
-    """Return the field of the sensitivity of an integer query."""
-    return integer_range("Largest change of the query; of a vector, the l1-sensitivity.", default=1)
+shift_field = partial(
+    integer_range, "Largest change of the query; of a vector, the l1-sensitivity.", default=1
+)
 
 
 @mechanism
@@ -404,7 +403,7 @@ class ThresholdedKeys(Mechanism):
         "(0, inf)",
         default=1.0,
     )
-    adjacency: Adjacency = adjacency_field("add-remove")
+    adjacency: Adjacency = adjacency_field(default="add-remove")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,7 +20,7 @@ from tradeoff.families.approximate_dp import PureDP
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import total, whole
+from tradeoff.intervals.functions import rational, total
 from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute, suggest_names
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
@@ -71,11 +71,11 @@ class Plan(Displayed):
         if not isinstance(self.adjacency, str) or self.adjacency not in get_args(Adjacency):
             words = ", ".join(map(repr, get_args(Adjacency)))
             raise PlanError(f"adjacency must be one of {words}, got {shown(self.adjacency)}")
-        counts = {
-            _check_mechanism(each): count(f"the count of {each!r}", n, 0, MAX_COUNT)
-            for each, n in self.mechanisms.items()
-        }
-        for each in counts:
+        counts: dict[Mechanism, int] = {}
+        for each, n in self.mechanisms.items():
+            if not isinstance(each, Mechanism):
+                raise KindError(f"each key of a Plan must be one of tradeoff.mechanisms, got {_advice(each)}")
+            counts[each] = count(f"the count of {each!r}", n, 0, MAX_COUNT)
             if each.adjacency not in (None, self.adjacency):
                 raise PlanError(
                     f"{each!r} is stated for {each.adjacency} neighbours, and the plan for {self.adjacency}: "
@@ -142,34 +142,28 @@ class Plan(Displayed):
         greater of ``curve()`` and the curve of the sum of :math:`\rho` (``conversions.from_zcdp``).
         """
         product = self.curve().symmetrise(assume="either-order")
-        if sum(n for each, n in self.mechanisms.items() if _has_bounded_range(each)) < 2:
+        ranges: dict[Mechanism, Bounds] = {
+            each: Bounds.of(each.epsilon) ** 2 / 8
+            for each in self.mechanisms
+            if isinstance(each, ExponentialMechanism | ReportNoisyMax)
+            and getattr(each, "noise", "gumbel") == "gumbel"
+        }
+        if sum(self.mechanisms[each] for each in ranges) < 2:
             return product
-        rho = total(whole(n) * _rho(each) for each, n in self.mechanisms.items() if n).upper
+        rhos = []
+        for each, n in self.mechanisms.items():
+            orders = both_orders(each.curve())
+            unbounded = any(f.mass_at_infinity.upper > 0 for f in orders)
+            # mu-GDP is mu^2/2-zCDP, and epsilon-DP epsilon^2/2-zCDP.
+            size = math.inf if unbounded else max(0.0, *(f.sup_loss for f in orders))
+            size = float(orders[0].mu) if isinstance(orders[0], Gaussian) else size
+            rhos += [rational(n) * ranges.get(each, Bounds.of(size) ** 2 / 2)] if n else []
+        rho = total(rhos).upper
         return maximum(product, from_zcdp(rho)) if rho <= 1e6 else product  # a larger rho has no useful bound
 
 
-def _has_bounded_range(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism, ExponentialMechanism) or (
-        isinstance(mechanism, ReportNoisyMax) and mechanism.noise == "gumbel"
-    )
-
-
-def _rho(mechanism: Mechanism) -> Bounds:
-    """Bound a rho such that a mechanism is rho-zCDP; inf if none is known."""
-    if isinstance(mechanism, ExponentialMechanism | ReportNoisyMax) and _has_bounded_range(mechanism):
-        return Bounds.of(mechanism.epsilon) ** 2 / 8
-    curve = mechanism.curve()
-    if isinstance(curve, Gaussian):
-        return Bounds.of(float(curve.mu)) ** 2 / 2
-    orders = both_orders(curve)
-    if any(f.mass_at_infinity.upper > 0 for f in orders):
-        return Bounds.of(math.inf)
-    return Bounds.of(max(0.0, *(f.sup_loss for f in orders))) ** 2 / 2
-
-
-def _check_mechanism(key: Any) -> Mechanism:
-    if isinstance(key, Mechanism):
-        return key
+def _advice(key: Any) -> str:
+    """Show a key that is not a mechanism; a curve with the mechanism that is meant."""
     replacement = "one of tradeoff.mechanisms"
     match key:
         case Gaussian(mu=mu) if not key.free_symbols and mu:
@@ -179,7 +173,7 @@ def _check_mechanism(key: Any) -> Mechanism:
         case PureDP(epsilon_0=epsilon) if not key.free_symbols:
             replacement = f"tradeoff.mechanisms.PureDP(epsilon={epsilon:g})"
     advice = f"; write {replacement}, or compose curves with @ and **" if isinstance(key, TradeOff) else ""
-    raise KindError(f"each key of a Plan must be one of tradeoff.mechanisms, got {shown(key)}{advice}")
+    return f"{shown(key)}{advice}"
 
 
 def plain(value: Any) -> Any:

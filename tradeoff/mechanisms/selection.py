@@ -34,8 +34,7 @@ from tradeoff.mechanisms.base import (
 from tradeoff.operators.symmetrise import symmetrise
 from tradeoff.operators.unary import assumed
 
-ANSWER_LOSS = "[0, 700]"
-"""Losses with e^eps and e^-eps among the floats."""
+ANSWER_LOSS = "[0, 700]"  # losses with e^eps and e^-eps among the floats
 
 
 @mechanism
@@ -80,7 +79,6 @@ class RandomizedResponse(Mechanism):
 
     @property
     def _loss(self) -> float:
-        """Return epsilon, rounded up."""
         if self.epsilon is not None:
             return self.epsilon
         flip = balls.to_ball(self.flip)

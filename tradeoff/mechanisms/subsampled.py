@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from tradeoff.balls import binomial_tail, to_ball, upper_float
@@ -61,7 +61,6 @@ class Sampled(Mechanism):
         return hits(draws, self.sample_rate if self.batch_size is None else ratio(self.sample_rate, draws))
 
     def __post_init__(self) -> None:
-        """Check the fields, and set the default adjacency of the scheme."""
         super().__post_init__()
         if self.adjacency is None:
             object.__setattr__(self, "adjacency", natural(self.scheme))
@@ -148,25 +147,18 @@ def hits(draws: int, chance: float) -> Hits:
     )
 
 
-def scheme_field() -> Any:
-    """Return the field of how a batch is drawn."""
-    return one_of(
-        "A coin for each record, a set of fixed size, or independent draws of one record each.",
-        *get_args(Scheme),
-        default="poisson",
-    )
-
-
-def draws_field() -> Any:
-    """Return the field of the number of draws."""
-    return integer_range('Number of draws, for "with-replacement" only.', default=None)
-
-
-def group_field() -> Any:
-    """Return the field of the group size."""
-    return integer_range(
-        "Number of records that are added, removed or replaced together, for Poisson samples only.", default=1
-    )
+scheme_field = partial(
+    one_of,
+    "A coin for each record, a set of fixed size, or independent draws of one record each.",
+    *get_args(Scheme),
+    default="poisson",
+)
+draws_field = partial(integer_range, 'Number of draws, for "with-replacement" only.', default=None)
+group_field = partial(
+    integer_range,
+    "Number of records that are added, removed or replaced together, for Poisson samples only.",
+    default=1,
+)
 
 
 @mechanism
@@ -196,7 +188,7 @@ class SubsampledGaussian(Sampled):
     noise_multiplier: float = noise_field()
     sample_rate: float = rate_field()
     scheme: Scheme = scheme_field()
-    adjacency: Adjacency | None = adjacency_field(None)
+    adjacency: Adjacency | None = adjacency_field(default=None)
     batch_size: int | None = draws_field()
     group_size: int = group_field()
 
@@ -239,7 +231,7 @@ class SubsampledLaplace(Sampled):
         default=1.0,
     )
     scheme: Scheme = scheme_field()
-    adjacency: Adjacency | None = adjacency_field(None)
+    adjacency: Adjacency | None = adjacency_field(default=None)
     batch_size: int | None = draws_field()
     group_size: int = group_field()
 
@@ -289,7 +281,7 @@ class Subsampled(Sampled):
     mechanism: Mechanism = mechanism_field("The mechanism on the batch.")
     sample_rate: float = rate_field()
     scheme: Scheme = scheme_field()
-    adjacency: Adjacency | None = adjacency_field(None)
+    adjacency: Adjacency | None = adjacency_field(default=None)
     batch_size: int | None = draws_field()
     group_size: int = group_field()
 

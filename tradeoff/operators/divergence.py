@@ -26,8 +26,8 @@ from tradeoff.intervals.functions import (
     maximum,
     meet,
     minimum,
+    rational,
     total,
-    whole,
 )
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
@@ -145,7 +145,7 @@ def renyi(curve: TradeOff, order: float) -> Bounds[float]:
 def _of_curve(curve: TradeOff, order: float) -> Bounds:
     """Bound D_a by the factors, the law or the operands."""
     if isinstance(curve, Tensor):  # divergences of products add (van Erven, Harremoes 2014, Theorem 28)
-        return total(whole(n) * renyi(factor, order) for factor, n in curve.factors.items())
+        return total(rational(n) * renyi(factor, order) for factor, n in curve.factors.items())
     ways = [_of_laws, _of_operator]
     is_slow = isinstance(curve, Derived) and any(operand.composed for operand in curve.operands)
     result = ways[is_slow](curve, order)

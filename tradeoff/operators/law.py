@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 
 from tradeoff.accounting import exact
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
+from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals_between
 from tradeoff.curves.product import law_pair
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -122,9 +121,7 @@ class Law:
         separately.
         """
         choice("under", under, get_args(Under))
-        at = reals("loss", loss)
-        if np.isnan(at).any():
-            raise DomainError(f"loss must be a number of nats, got {shown(loss)}, which holds NaN")
+        at = reals_between("loss", loss, -np.inf, np.inf)
         low, high = np.zeros(at.shape), np.ones(at.shape)
         low[at == np.inf] = 1.0
         finite = np.isfinite(at)
@@ -169,8 +166,6 @@ class Law:
         others = [(law.sketch(), n) for f, (law, n) in parts if not isinstance(f, Gaussian)]
         _, mean, variance = Cumulant(others)(0.0) if others else (0.0, 0.0, 0.0)
         mean, variance = mean - known / 2, variance + known
-        if not (math.isfinite(mean) and math.isfinite(variance)):
-            raise DomainError(f"the losses of {self.curve!r} have no mean and variance within floats")
         return (-mean if under == "Q" else mean), variance
 
     def mean(self, under: Under = "P") -> float:

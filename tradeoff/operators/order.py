@@ -28,7 +28,6 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear, interpolate
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import Undecided
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
-from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LogConcaveShift
@@ -394,8 +393,6 @@ def _family(f: TradeOff, g: TradeOff) -> Answer:
                 spans.append((Gaussian, (h.weight if h.mu < math.inf else math.inf,) * 2))
             case LogConcaveShift(name=name, arguments=arguments, shift=shift):
                 spans.append(((name, arguments, shift > 0), (abs(shift),) * 2))
-            case DiscreteLaplaceCurve(scale=scale, shift=shift):
-                spans.append((scale, (shift, shift)))
             case PureDP() | Laplace():
                 spans.append((type(h), largest_loss(h)))
             case TotalVariation():
@@ -480,28 +477,19 @@ def _products(f: TradeOff, g: TradeOff) -> Answer:
     rest = (tensor((h, n - common.get(h, 0)) for h, n in side.items()) for side in (mine, theirs))
     if common and known(*rest):
         return True
-    return (isinstance(g, Tensor) and _matched(mine, theirs, powers=True)) or None
+    return (isinstance(g, Tensor) and _matched(mine, theirs)) or None
 
 
-def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any], *, powers: bool = False) -> bool:
-    """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first.
-
-    Of powers, f_{b,0} has place for b // a factors f_{a,0}, as f_{k a,0} is below f_{a,0}^k.
-    """
+def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
+    """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first."""
     if len(mine) > _MAX_PARTS or len(theirs) > _MAX_PARTS:
         return False
     room, below = dict(theirs), {a: [b for b in theirs if known(a, b)] for a in mine}
     for a in sorted(mine, key=lambda a: len(below[a])):
         left = mine[a]
         for b in sorted(below[a], key=lambda b: sum(b in others for others in below.values())):
-            if powers and isinstance(a, PureDP) and isinstance(b, PureDP) and a.epsilon_0 > 0:
-                each = Fraction(b.epsilon_0) // Fraction(a.epsilon_0)
-                taken = min(left, room[b] * each)
-                room[b] -= -(-taken // each)
-            else:
-                taken = min(left, room[b])
-                room[b] -= taken
-            left -= taken
+            taken = min(left, room[b])
+            room[b], left = room[b] - taken, left - taken
         if left:
             return False
     return True

@@ -223,7 +223,7 @@ def _curve(points: list[Point]) -> PiecewiseLinear:
 
 def lines_below(nodes: Nodes) -> list[Line]:
     """Return lines below f, 1 - delta(eps) - e^eps alpha: steeper ones are lower."""
-    return _lines(exp(nodes.epsilon).upper, nodes.upper)
+    return to_lines(exp(nodes.epsilon).upper, nodes.upper)
 
 
 def lines_above(nodes: Nodes) -> list[Line]:
@@ -236,10 +236,10 @@ def lines_above(nodes: Nodes) -> list[Line]:
     s = (exp(nodes.epsilon[1:-1]) * (1 + Bounds(t.lower[:2, 1:], t.upper[:2, 1:]))).lower
     end = exp(nodes.epsilon[-1:]).lower
     deltas = [nodes.lower[-1], nodes.curve.mass_at_infinity.lower]
-    return _lines(np.append(s.ravel(), [end, end]), np.append(low[:2, 1:].ravel(), deltas))
+    return to_lines(np.append(s.ravel(), [end, end]), np.append(low[:2, 1:].ravel(), deltas))
 
 
-def _lines(slopes: Array, deltas: Array) -> list[Line]:
+def to_lines(slopes: Array, deltas: Array) -> list[Line]:
     """Return the lines slope alpha + beta = 1 - delta."""
     return [(whole(s), ONE, ONE - whole(d)) for s, d in zip(slopes.tolist(), deltas.tolist(), strict=True)]
 

@@ -161,8 +161,8 @@ class Allocation:
     mu: float
     steps: int
 
-    narrow = 1e-9
-    """Relative width from which a call is cut in two."""
+    narrow, enough = 1e-9, 4e-8
+    """Relative widths from which a call is cut in two, and at which no further cut is tried."""
 
     def put(self, epsilon: float) -> tuple[float, float]:
         """Bound E (K - Y)_+, K = e^epsilon, |epsilon| at most 700."""
@@ -195,7 +195,8 @@ class Allocation:
             return 0.0, 1.0
         far = mu + min(math.sqrt(2 * max(30 + math.log(t) - float(np.min(size + np.log(-tilts))), 0.0)), 36.0)
         low, high = 0.0, 1.0
-        for shift in (0.0, -0.5, -1.0) if mu < 1.5 else (-0.5, -1.0, 0.0):
+        # A cut farther out takes a longer line of the bulk, and cancels less of the jump.
+        for shift in (0.0, -0.5, -1.0) if mu < 1.2 else (-0.75, -0.25, 0.0):
             at = min(max(reach + shift / mu, 3.0), far)
             inner, outer = (Cut(round(at, 2), max(round(at, 2), 2 * mu), jump) for jump in (False, True))
             p, q, off = self._masses(outer)
@@ -214,7 +215,7 @@ class Allocation:
             floor = math.log(max(jump[0], 1e-300))
             bulk = _clipped(self._line(inner, place, float(round(floor))).at(above, strike), 0.0, 1.0)
             low, high = max(low, bulk[0] + jump[0]), min(high, bulk[1] + jump[1])
-            if at == far or high - low <= self.narrow * high:
+            if at == far or high - low <= self.enough * high:
                 break
         return low * (1 - 4 * UNIT), high * (1 + 4 * UNIT)
 

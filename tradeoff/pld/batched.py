@@ -65,16 +65,20 @@ def batch_factors(
 def sketches(
     laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]
 ) -> list[tuple[PlanningPoints, int]]:
-    """Return the planning points of all factors; of sampled normal pairs a third is enough.
+    """Return the planning points of all factors; of sampled normal pairs a third or a sixth is enough.
 
-    They are equidistant, a third of a deviation apart then, so that moments of mildly steep losses stay known
-    to e^-15, relative. Planning a thousand factors takes half the time.
+    They are equidistant, h = 0.32 or 0.63 deviations apart then, so that moments of mildly steep losses stay
+    known to e^(a^2/2 - 2 pi a/h), relative, a = pi/mu: e^-15 or e^-18. Planning a thousand factors takes a
+    third of the time.
     """
     result = [(law.sketch(), n) for law, n in zip(laws, counts, strict=True)]
     for k, part in enumerate(map(_sampled_normal, laws)):
         if part is not None and part.base.scale <= 4.0:  # largest mu of which sketches are thinned out
             (loss, log_p), n = result[k]
-            result[k] = PlanningPoints(loss[::3], log_p[::3] + math.log(3)), n
+            step = (
+                6 if part.base.scale <= 1.5 and len(laws) > 8 else 3
+            )  # of few laws they are rare losses, too
+            result[k] = PlanningPoints(loss[::step], log_p[::step] + math.log(step)), n
     return result
 
 
@@ -85,7 +89,7 @@ def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
         inner = inner.base
     parts = law.components() or []
     alone = len(parts) == 1 and not parts[0].pure and type(parts[0].base) is NormalBase
-    plain = alone and law.mass_at_minus_infinity == 0 == law.lost and not len(law.atoms.loss)
+    plain = alone and law.mass_at_minus_infinity == 0 == law.lost and not len(inner.atoms.loss)
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
 
 

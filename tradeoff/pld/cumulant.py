@@ -27,26 +27,27 @@ class Cumulant:
         self.counts = np.array([count for _, count in parts], dtype=float)
 
     @cached_property
+    def limit(self) -> float:
+        """A theta that reaches the last atoms: losses far below only lose their weight."""
+        return max(2000 / max(float(np.max(self.loss)), 1e-12), 2e-3)
+
+    @cached_property
     def steepest(self) -> float:
         """Largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
-        widest = float(np.max(self.loss))  # losses far below only lose their weight
-        limit = max(2000 / max(widest, 1e-12), 2e-3)
 
         def is_float(theta: float) -> bool:
-            """Whether minus the log-probability under P of tilted rounds, theta K_i' - K_i, is below 600."""
-            weight, total, log = self._tilted(theta)
-            mean = np.add.reduceat(weight * self.loss, self.starts) / total
-            return float(np.max(theta * mean - log)) <= 600.0
+            return float(self.several(np.array([theta]))[3][0]) <= 600.0
 
-        if is_float(limit):
-            return limit
-        return math.exp(largest(lambda t: is_float(math.exp(t)), math.log(1e-3), math.log(limit), 12))
+        if is_float(self.limit):
+            return self.limit
+        ends = math.log(1e-3), math.log(self.limit)
+        return math.exp(largest(lambda t: is_float(math.exp(t)), *ends, 12))
 
     def _tilted(self, t: Any) -> tuple[Array, Array, Array]:
         """Return e^(log_p + t loss) up to a factor, and its sum and log E e^(t L_i) for every sketch."""
         exponent = self.log_p + t * self.loss
         peak = np.maximum.reduceat(exponent, self.starts, axis=-1)
-        weight = np.exp(exponent - np.repeat(peak, self.repeats, axis=-1))
+        weight = np.exp(exponent - peak.repeat(self.repeats, axis=-1))
         total = np.add.reduceat(weight, self.starts, axis=-1)
         return weight, total, peak + np.log(total)
 
@@ -83,7 +84,7 @@ class Cumulant:
 
     def _value(self, t: Any, size: Any, logs: Array) -> Any:
         p, missing, farthest, least = self._near
-        if size * least < 0.1 if isinstance(size, float) else np.any(size * least < 0.1):
+        if size * least < 0.1 if isinstance(size, float) else (size * least < 0.1).any():
             near = (size * farthest < 0.1) & (missing < 0.1)
             gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
             change = np.add.reduceat(gain, self.starts, axis=-1) - missing
@@ -92,17 +93,18 @@ class Cumulant:
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
-        value, first, second = self.several(np.array([t]))
+        value, first, second, _ = self.several(np.array([t]))
         return float(value[0]), float(first[0]), float(second[0])
 
-    def several(self, t: Array) -> tuple[Array, Array, Array]:
-        """Return K, K' and K'' at each t."""
+    def several(self, t: Array) -> tuple[Array, Array, Array, Array]:
+        """Return K, K' and K'' at each t, and minus the log-probability of the rarest tilted round."""
         t = t[:, None]
         weight, total, log = self._tilted(t)
         first = np.add.reduceat(weight * self.loss, self.starts, axis=-1) / total
-        square = weight * (self.loss - np.repeat(first, self.repeats, axis=-1)) ** 2
+        square = weight * (self.loss - first.repeat(self.repeats, axis=-1)) ** 2
         second = np.add.reduceat(square, self.starts, axis=-1) / total
-        return self._value(t, np.abs(t), log), first @ self.counts, second @ self.counts
+        rarest = np.maximum.reduce(t * first - log, axis=-1)
+        return self._value(t, np.abs(t), log), first @ self.counts, second @ self.counts, rarest
 
     @cached_property
     def spread(self) -> float:
@@ -200,12 +202,17 @@ def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
 
 
 class Saddle(NamedTuple):
-    """Where e^(K(c) - c x)/prod |c - p| has its saddle: c, x, tilted deviation, log of the integral."""
+    """Where e^(K(c) - c x)/prod |c - p| has its saddle: c, x, tilted deviation, log of the integral, K(c).
+
+    The last number is minus the log-probability under P of the rarest tilted round.
+    """
 
     c: float
     x: float
     sd: float
     log: float
+    value: float
+    rarest: float
 
 
 def saddle(cumulant: Cumulant, c: float, poles: Sequence[float]) -> Saddle:
@@ -214,18 +221,18 @@ def saddle(cumulant: Cumulant, c: float, poles: Sequence[float]) -> Saddle:
     With 0 and 1 it estimates log delta(x) for c > 1 and log(1 - delta(x)) for 0 < c < 1; with 0 alone log
     P(L > x) for c > 0 and log P(L <= x) for c < 0.
     """
-    return Saddle(*_saddles(cumulant, np.array([c]), poles)[0].tolist())
+    return Saddle(*_saddles(cumulant, np.array([c]), poles)[:, 0].tolist())
 
 
 def _saddles(cumulant: Cumulant, c: Array, poles: Sequence[float]) -> Array:
-    """Return the saddle at each c, as a row."""
-    value, mean, variance = cumulant.several(c)
-    gap = c[:, None] - poles
-    x = mean - np.sum(1 / gap, axis=1)
+    """Return the saddle at each c, as a column."""
+    value, mean, variance, rarest = cumulant.several(c)
+    near = [1 / (c - p) for p in poles]
+    x = mean - sum(near)
     # Of the poles 0 and 1 the second comes with e^x, which multiplies delta.
-    log = value - (c - (len(poles) - 1)) * x - np.sum(np.log(np.abs(gap)), axis=1)
-    log -= 0.5 * np.log(2 * np.pi * (variance + np.sum(gap**-2.0, axis=1)))
-    return np.column_stack([c, x, np.sqrt(np.maximum(variance, 0.0)), log])
+    log = value - (c - (len(poles) - 1)) * x + sum([np.log(np.abs(each)) for each in near])
+    log -= 0.5 * np.log(2 * np.pi * (variance + sum([each * each for each in near])))
+    return np.array([c, x, np.sqrt(np.maximum(variance, 0.0)), log, value, rarest])
 
 
 class Saddles(NamedTuple):
@@ -253,7 +260,7 @@ class SaddleTable:
         last: float = math.inf,
     ) -> None:
         self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
-        self.last = min(last, cumulant.steepest)
+        self.last = min(last, cumulant.limit)
         u = min(max(0.01 / math.sqrt(1 + cumulant(start)[2]), 1e-9), self.last / 2)  # 1 + u is above 1
         # The last u, and the saddles so far. Replaced as a whole, and each follows from those below: threads
         # that extend the table at once write the same.
@@ -262,30 +269,33 @@ class SaddleTable:
     def _saddles(self, u: Sequence[float]) -> Array:
         return _saddles(self.cumulant, self.start + self.sign * np.array(u), self.poles)
 
-    def _extend(self, x: float, log: float) -> Array:
-        """Add saddles until the last loss is above x or the last ``log`` is below; return all as columns."""
-        u, rows = self._computed
-        while not (rows[-1, 1] > x or rows[-1, 3] < log) and u < self.last and len(rows) < 4000:
+    def up_to(self, x: float, log: float = -math.inf) -> Array:
+        """Add saddles until the last loss is above x or the last ``log`` is below; return all."""
+        u, table = self._computed
+        while not (table[1, -1] > x or table[3, -1] < log) and u < self.last and table.shape[1] < 4000:
             # Not a float; near 0 it may rise first.
-            if rows[-1, 3] < -745.0 and rows[-1, 3] < rows[-2:][0, 3]:
+            if (table[3, -1] < -745.0 and table[3, -1] < table[3, -2:][0]) or table[5, -1] > 600.0:
                 break
             # Several at once, spaced for the last deviation, until it has grown by a fourth or one is 0.
-            sd, ahead, widths = float(rows[-1, 2]), [u], list[float]()
-            most = min(max(2**15 // len(self.cumulant.loss), 1), 8)
-            while len(ahead) <= most and ahead[-1] < self.last:
+            sd, ahead, widths = float(table[2, -1]), [u], list[float]()
+            for _ in range(min(max(2**15 // len(self.cumulant.loss), 1), 16)):
                 c = self.start + self.sign * ahead[-1]
-                widths.append(math.hypot(sd, *(1 / (c - p) for p in self.poles)))
-                ahead.append(min(ahead[-1] + 0.6 / widths[-1], self.last))
+                widths.append(math.hypot(sd, *[1 / (c - p) for p in self.poles]))
+                ahead.append(ahead[-1] + 0.6 / widths[-1])
+                if ahead[-1] >= self.last:
+                    ahead[-1] = self.last
+                    break
             new = self._saddles(ahead[1:])
-            grown = spread(new[:-1, 0], new[:-1, 2], self.poles) > 1.25 * np.array(widths[1:])
-            kept = int(np.argmax(np.append(grown | (new[:-1, 3] < -745.0), True))) + 1
-            u, rows = ahead[kept], np.concatenate([rows, new[:kept]])
-            self._computed = u, rows
-        return rows.T
+            stops = spread(new[0], new[2], self.poles)[:-1] > 1.25 * np.array(widths[1:])
+            stops |= (new[3, :-1] < -745.0) | (new[5, :-1] > 600.0)
+            kept = int(np.argmax(stops)) + 1 if stops.any() else len(widths)
+            u, table = ahead[kept], np.concatenate([table, new[:, :kept]], axis=1)
+            self._computed = u, table
+        return table
 
     def at(self, x: Array) -> Saddles:
         """Return the saddle of each loss x, interpolated in the table."""
-        c, loss, sd, log = self._extend(float(np.max(x, initial=-math.inf)), -math.inf)
+        c, loss, sd, log, *_ = self.up_to(float(np.max(x, initial=-math.inf)))
         loss = np.maximum.accumulate(loss)
         return Saddles(*(np.interp(x, loss, each) for each in (c, sd, log)))
 
@@ -294,7 +304,7 @@ class SaddleTable:
 
         Below the first rung the nearest pole is all: x + 1/u is constant there.
         """
-        c, loss, *_ = self._extend(x, -math.inf)
+        c, loss, *_ = self.up_to(x)
         if x < loss[0]:
             return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), 1e-9)
         loss = np.maximum.accumulate(loss)
@@ -310,19 +320,19 @@ class SaddleTable:
 
     def loss(self, log: float) -> float:
         """Return the x at which the estimated logarithm is ``log``, of those between two saddles."""
-        c, loss, _, known = self._extend(math.inf, log)
+        c, loss, _, known, *_ = self.up_to(math.inf, log)
         above = int(np.argmax(known < log))
         if not above:  # smaller at once, or nowhere
             return float(loss[0 if known[0] < log else -1])
         low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
-        u = find_root(lambda u: log - float(self._saddles([u])[0, 3]), low, high, 1e-9 * low)
-        return float(self._saddles([u])[0, 1])
+        u = find_root(lambda u: log - float(self._saddles([u])[3, 0]), low, high, 1e-9 * low)
+        return float(self._saddles([u])[1, 0])
 
     def losses(self, log: Array) -> Array:
         """Return the x at which the estimated logarithm is ``log``; solve for x if saddles are far apart."""
         if not len(log):
             return log
-        _, loss, sd, known = self._extend(math.inf, float(np.min(log)))
+        _, loss, sd, known, *_ = self.up_to(math.inf, float(np.min(log)))
         above = np.argmax(known < log[:, None], axis=1)
         far = np.abs(loss[above] - loss[above - 1]) > 2 * sd[above - 1]
         x = self.x_for(log)
@@ -336,6 +346,6 @@ class SaddleTable:
 
     def x_for(self, log: Array) -> Array:
         """Return the x at which the estimated logarithm is ``log``."""
-        _, loss, _, known = self._extend(math.inf, float(np.min(log, initial=math.inf)))
+        _, loss, _, known, *_ = self.up_to(math.inf, float(np.min(log, initial=math.inf)))
         # In order, however far the climb went.
         return np.asarray(np.interp(-log, np.maximum.accumulate(-known), loss))

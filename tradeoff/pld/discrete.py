@@ -446,11 +446,20 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
 
 
 def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
-    """Return the law of the greatest profile of laws, if it is almost one of theirs everywhere; or None.
+    """Return the law of the greatest profile of laws, or None where it is not known that well.
 
     Between the losses of all atoms profiles are lines in s = e^eps. R is at each loss one of them, up to r of
-    itself below the greatest; D - (1 - s) takes the place of D for s < 1. In a cell where that changes the
-    chord, up to r above both, needs more mass at both ends.
+    itself below the greatest; D - (1 - s) takes the place of D for s < 1. Masses that are known to a share of
+    themselves leave both D known to it, and so the greatest: it is part of r.
+
+    In a cell of width w where the profile changes, be A and B by how much the old line is above the new one
+    at the start, and the new one above the old one at the stop. The chord, above both, has the mass B/w more
+    at the start and A/w at the stop. Where it is above them by more than 1e-9 of D, R has a corner at a share
+    t of the cell instead, on the old line or the new one. With values rounded by e, and t = A/(A + B) of
+    those, the two lines differ there by at most 4 e, and so R misses the greatest by that at most. On the old
+    line the corner has the mass B/((1 - t) w), and the stop (A - (A + B) t)/((1 - t) w) more than the new
+    law: (A + B)/w and nothing to 4 e/((1 - t) w). On the new line the start has as much more than the old
+    law, with t for 1 - t. The line is taken that moves the mass of a node by the smaller share.
 
     With k = 1 - r and the masses of R, those of Q become k q + (1 - k) p where q > p, and those of P become
     k p + (1 - k) q where q < p: that has the profile k D at (s - 1 + k)/k >= s, and likewise below 1. Both
@@ -468,7 +477,9 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     mass = np.zeros((len(laws), len(loss)), np.longdouble)
     for row, law in zip(mass, laws, strict=True):
         np.add.at(row, owner[np.searchsorted(every, law.loss)], np.exp(law.log_p.astype(np.longdouble)))
-    slack = max(float(np.max(law.atoms.slack)) for law in laws) + float(8 * len(loss) * _EXTENDED.eps)
+    # Of sums of as many terms, and of differences of neighbouring e^eps.
+    rounding = float((8 * len(loss) + 4 / np.min(np.diff(loss))) * _EXTENDED.eps)
+    slack = max(float(np.max(law.atoms.slack)) for law in laws) + rounding
     # D_k = D_(k+1) + (s_(k+1) - s_k) P(L > s_k), and D - (1 - s) from the left: positive terms.
     width = np.diff(np.exp(loss.astype(np.longdouble)))
     rising, falling = np.cumsum(mass, axis=1), np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
@@ -479,8 +490,8 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     best, top = np.argmax(value, axis=0), np.max(value, axis=0)
     for i in range(1, len(best)):
         best[i] = best[i - 1] if top[i] <= value[best[i - 1], i] * (1 + 4 * slack) else best[i]
-    for i in range(len(best) - 2, -1, -1):  # the profile that takes over was not greater before
-        best[i] = best[i + 1] if value[best[i + 1], i] > value[best[i], i] else best[i]
+    for i in range(len(best) - 2, -1, -1):  # the profile that takes over was less before
+        best[i] = best[i + 1] if value[best[i + 1], i] >= value[best[i], i] else best[i]
     # Cells [k, k + 1] where another profile becomes the greatest: by how much the old one is above the new
     # one at the start, and the new one at the stop; how much the chord is above both where they cross.
     k = np.flatnonzero(best[1:] != best[:-1])
@@ -491,22 +502,33 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     behind = np.maximum(at_stop[new, cells] - stop, 0.0)
     share = ahead / np.maximum(ahead + behind, _EXTENDED.tiny)
     crossing = np.maximum(start + share * (stop - start), _EXTENDED.tiny)
-    r = 6 * slack + float(np.max(share * behind / crossing, initial=0.0))
-    # Left of s = 1 the chord is compared with D - (1 - s): a change in the cell about it is not bounded.
+    # In the cell about s = 1 both D and D - (1 - s) count.
+    crossing = np.minimum(crossing, np.where((loss[k] < 0) & (loss[k + 1] >= 0), below[old, k], np.inf))
+    excess, unsure = share * behind / crossing, rounding * np.maximum(start, stop + behind)
+    bent = excess > 1e-9
     # Share of itself by which the law may miss the greatest profile.
-    if r > 1e-9 or np.any((loss[k] < 0) & (loss[k + 1] >= 0)):
+    r = 6 * slack + float(np.max(np.where(bent, 4 * unsure / crossing, excess), initial=0.0))
+    if r > 1e-9:
         return None
     p, off = mass[best, np.arange(len(loss))], np.zeros(len(loss), np.longdouble)
-    for at, more in ((k, behind), (k + 1, ahead)):
-        np.add.at(p, at, more / width[k])
-        np.add.at(off, at, 2 * slack * np.maximum(start, at_stop[new, cells]) / width[k])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        on_old, on_new = (4 * unsure / (part * width[k]) for part in (1 - share, share))
+        is_old = on_old * p[k] <= on_new * p[k + 1]
+    chord, corner = 2 * unsure / width[k], np.where(is_old, on_old, on_new)
+    for at, more, moved in ((k, behind, ~is_old), (k + 1, ahead, is_old)):
+        np.add.at(p, at, np.where(bent, 0.0, more / width[k]))
+        np.add.at(off, at, np.where(bent, np.where(moved, corner, 0.0), chord))
+    apart = float(np.max(every - loss[owner]))
+    rise = share * np.expm1((loss[k + 1] - loss[k]).astype(np.longdouble))
+    loss = np.append(loss, (loss[k] + np.log1p(rise).astype(float))[bent])
+    order = np.argsort(loss)
+    p = np.append(p, ((ahead + behind) / width[k])[bent])[order]
+    loss, off = loss[order], np.append(off, corner[bent])[order]
     seen = p > 0  # lattices of other laws
-    if np.any(off > p):
+    if np.any(off > p) or not np.all(np.diff(loss) > 0):
         return None
     log_p = np.log(p[seen]).astype(float)
     errors = np.minimum(off[seen] / p[seen], 1.0).astype(float) + slack + 3 * r
     errors += UNIT * (8 + 2 * np.abs(log_p))
-    position = (
-        max(float(np.max(law.atoms.error)) for law in laws) + float(np.max(every - loss[owner])) + 3 * r
-    )
+    position = max(float(np.max(law.atoms.error)) for law in laws) + apart + 3 * r
     return CutLaw(loss[seen], log_p, slack=errors, position=position + 8 * UNIT * float(np.max(np.abs(loss))))

@@ -33,30 +33,10 @@ from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.special import integrate
 from tradeoff.pld.units import TINY, UNIT, position_slack
 
-
-@dataclass(frozen=True)
-class _Tuning:
-    """Sizes of tables and quadratures: they set widths and times, never whether bounds hold."""
-
-    terms: float = 3e7  # most means times nodes of a quadrature: a second
-    grid: int = 4000  # points of a table of slopes: cells in which a density grows by a percent or so
-    finest: int = 40_000  # most points of a table
-    fainter: float = 1.5  # ratio of the slopes at which tails are tabulated
-    thresholds: int = 40  # number of those slopes: down to 1e-7 of the steepest
-    unsure: float = 100.0  # ratio of the bounds on a slope up to which it is used
-    step: float = 0.08  # standard deviations between points of a sketch
-    # Distances of paths from the line, over pi/s, the first of which decays most and the last grows least;
-    # and the most of such a distance: above it e^(a^2/2) grows faster than all decays.
-    shares: tuple[float, ...] = (0.5, 0.3, 0.1)
-    highest: float = 1.5
-    tail_reach: float = 9.0  # standard deviations past the steepest tilt where w is a tail of e^-40
-    fine: int = 64  # cells of an upper sum a deviation: w and L' vary by e^(1/16) or so in them
-    negligible: float = 1e-25  # tilted masses of cells below it count as if L' were 0 there
-    widest: float = 100.0  # spread of means up to which the path is taken
-    cells_spread: float = 125.0  # spread of means up to which cells are integrated
-
-
-_TUNING = _Tuning()
+_GRID = 4000
+"""Points of a table of slopes: cells in which a density grows by a percent or so."""
+_FINEST = 40_000
+"""Most points of a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +71,7 @@ class MixtureBase(Base):
         low, high = tilted(q, p, powers)
         spare = math.sqrt(2 * digits) + 1.5
         first, last = math.floor((low - spare) / h), math.ceil((high + spare) / h)
-        if last - first > min(MAX_NODES, _TUNING.terms / len(self.pair.means)):
+        if last - first > min(MAX_NODES, 3e7 / len(self.pair.means)):  # 3e7 terms take a second
             raise SizeError(f"the quadrature of {self!r} needs {last - first:.3g} nodes, too many")
         x = h * np.arange(first, last + 1, dtype=float)
         known = self.pair.logs(x)
@@ -120,7 +100,7 @@ class MixtureBase(Base):
         """
         pair, s = self.pair, self.pair.spread
         low, high = tilted(self._means(*component.b), self._means(*component.d), (c, c))
-        for size in (_TUNING.grid, min(int(_TUNING.grid * max(1.0, s / 4)), _TUNING.finest)):
+        for size in (_GRID, min(int(_GRID * max(1.0, s / 4)), _FINEST)):
             x = np.linspace(low - DROP, high + DROP, size)
             known = pair.logs(x)
             logs = component.logs(known.loss, known.error)
@@ -137,7 +117,7 @@ class MixtureBase(Base):
         # the bounds on the first two derivatives of log h, whose terms are those of ``AffineBase``.
         least = np.abs(slope) - parts * (math.expm1(2 * s * width) + SURE)
         least, most = np.maximum(least[1:], least[:-1]), _larger(parts) * math.exp(2 * s * width)
-        sure = (least > most / _TUNING.unsure) & (least > 0)
+        sure = (least > most / 100) & (least > 0)
         kappa = most / np.where(sure, least, most + TINY)
         powers = abs(2 - c) + abs(c + 1)
         first = _larger(pair.farthest(x)) + most * (powers + 1) + 2 * s * kappa
@@ -155,7 +135,7 @@ class MixtureBase(Base):
         mass = width * np.exp(np.minimum((log_w[1:] + log_w[:-1]) / 2 - bow, 0.0))
         rate = np.where(sure, np.exp(np.minimum(log_steep[1:], log_steep[:-1])) * least, 0.0)
         grow = math.exp(log_m_error) * (1 + SURE)
-        tau = float(np.max(rate)) * _TUNING.fainter ** -np.arange(_TUNING.thresholds)
+        tau = float(np.max(rate)) * 1.5 ** -np.arange(40.0)  # down to 1e-7 of the steepest
         inside = np.pad(rate >= np.maximum(tau, TINY)[:, None], ((0, 0), (1, 1)))
         ends = (inside[:, 1:] != inside[:, :-1]) @ height
         return Tail(inside[:, 1:-1] @ mass / grow, (inside[:, 1:-1] @ varied + ends) * grow)
@@ -181,7 +161,7 @@ class MixtureTransform(QuadratureTransform):
         |M(c + iy)| <= e^(a^2/2) cos(s a/2)^-falling int w e^(-y L' sin(s a)/s) dx,   w = p^(1-c) q^c,
 
     which decreases in y: as fast as w where L' is below 1/y, while integration by parts gives no more than
-    1/y. ``SURE`` is more than the rounding of slopes, logarithms and sums of spreads up to ``widest``: 1e6
+    1/y. ``SURE`` is more than the rounding of slopes, logarithms and sums of spreads up to 100: 1e6
     units.
     """
 
@@ -192,8 +172,9 @@ class MixtureTransform(QuadratureTransform):
     def far(self, y: float) -> float:
         (s, (p, q)), (rate, mass), result = (self.pair.spread, self._ends), self._cells, 0.0
         falling = max(0.0, -self.c) * (q[0] < q[1]) + max(0.0, self.c - 1) * (p[0] < p[1])
-        for share in _TUNING.shares:
-            a = min(share * math.pi / s, _TUNING.highest)
+        # The first decays most, the last grows least; above 1.5 e^(a^2/2) grows faster than all decays.
+        for share in (0.5, 0.3, 0.1):
+            a = min(share * math.pi / s, 1.5)
             growth = a * a / 2 - falling * math.log(math.cos(s * a / 2))
             with np.errstate(divide="ignore", under="ignore", invalid="ignore"):
                 left = np.log(np.sum(mass * np.exp(-y * (math.sin(s * a) / s * (1 - SURE)) * rate)))
@@ -210,8 +191,10 @@ class MixtureTransform(QuadratureTransform):
         """
         s, (p, q) = self.pair.spread, self._ends
         low, high = extremes(q, p, (self.c, 1 - self.c))
-        low, high = low - _TUNING.tail_reach, high + _TUNING.tail_reach
-        x = np.linspace(low, high, min(int((high - low) * _TUNING.fine * (1 + s)), _TUNING.finest) + 1)
+        reach = 9.0  # deviations past the steepest tilt where w is a tail of e^-40
+        low, high = low - reach, high + reach
+        # In 64 cells a deviation w and L' vary by e^(1/16) or so.
+        x = np.linspace(low, high, min(int((high - low) * 64 * (1 + s)), _FINEST) + 1)
         width = float(x[1] - x[0]) * (1 + SURE)
         known, slope = self.pair.logs(x), self.pair.slopes(x)[0]
         off = known.p_error + abs(self.c) * known.error + self.log_m_error + SURE
@@ -221,8 +204,8 @@ class MixtureTransform(QuadratureTransform):
             rise = np.exp(_larger(steep) * width / 2)
             mass = width * _larger(w) * rise
         rate = np.minimum(slope[1:], slope[:-1]) * math.exp(-s * width) * (1 - SURE)
-        heavy = mass > _TUNING.negligible
-        rest = np.sum(mass[~heavy]) + (w[0] + w[-1]) / _TUNING.tail_reach
+        heavy = mass > 1e-25  # lighter cells count as if L' were 0 there
+        rest = np.sum(mass[~heavy]) + (w[0] + w[-1]) / reach
         return np.append(rate[heavy], 0.0), np.append(mass[heavy], rest) * (1 + SURE)
 
 
@@ -251,7 +234,7 @@ class Piece(PrivacyLossDistribution):
     @cached_property
     def _table(self) -> tuple[Array, Array]:
         """Losses at equidistant points, between which places are sought."""
-        x = np.linspace(*self.line, _TUNING.grid)
+        x = np.linspace(*self.line, _GRID)
         return np.maximum.accumulate(self.pair.logs(x).loss), x
 
     def place(self, loss: Array) -> tuple[Array, Array]:
@@ -291,8 +274,8 @@ class Piece(PrivacyLossDistribution):
         s |Im x| is below 1.1, s the spread of the means, so that neither density vanishes, and the sum of the
         moduli of both parts of L' grows by at most e^5.
         """
-        if self.pair.spread > _TUNING.cells_spread:
-            most = f"means {self.pair.spread:.6g} deviations apart, above {_TUNING.cells_spread:g}"
+        if self.pair.spread > 125:
+            most = f"means {self.pair.spread:.6g} deviations apart, above 125"
             raise SizeError(f"cells of a law with {most}, take too many panels; give a larger sigma")
         x = np.maximum.accumulate(self.place(edges)[0])
         ends = self.pair.logs(x)
@@ -356,7 +339,7 @@ class MixtureLaw(PrivacyLossDistribution):
     def sketch(self) -> PlanningPoints:
         """Return equidistant points: sums over them are as good as integrals."""
         ends = self.pair.means[0] - REACH, self.pair.means[-1] + REACH
-        x = np.linspace(*ends, min(int((ends[1] - ends[0]) / _TUNING.step), _TUNING.finest) + 2)
+        x = np.linspace(*ends, min(int((ends[1] - ends[0]) / 0.08), _FINEST) + 2)
         known = self.pair.logs(x)
         order = np.argsort(known.loss, kind="stable")
         return PlanningPoints(known.loss[order], known.log_p[order] + math.log(x[1] - x[0]))
@@ -434,7 +417,7 @@ class MixtureLaw(PrivacyLossDistribution):
         return [Component(MixtureBase(self.pair))]
 
     def transform(self, c: float, digits: float) -> Transform | None:
-        narrow = self.pair.monotone and self.pair.spread <= _TUNING.widest
+        narrow = self.pair.monotone and self.pair.spread <= 100
         return MixtureTransform(self, self.pair, c, digits) if narrow else super().transform(c, digits)
 
     def edge_error(self, edges: Array) -> Array:

@@ -10,8 +10,8 @@ errors scale with |rho - 1|, which matters when rho is raised to the power of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -327,9 +327,8 @@ def _add_up(values: Any, w: Any) -> Any:
     return np.sum(sums, axis=-1) + np.einsum("ryk,rk->ry", values[..., whole:], w[:, whole:])
 
 
-def _sum(each: Any) -> Any:
-    """Return the sum of every row, as a column."""
-    return np.sum(each, axis=-1, keepdims=True)
+# The sum of every row, as a column.
+_sum: Callable[[Any], Any] = partial(np.add.reduce, axis=-1, keepdims=True)
 
 
 def _phase_rise(half: Any) -> Complex:

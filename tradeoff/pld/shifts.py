@@ -87,7 +87,6 @@ class BoundedRangeLaw(LaplaceLaw):
     """
 
     atoms = PrivacyLossDistribution.atoms
-    transform = PrivacyLossDistribution.transform
     description = PrivacyLossDistribution.description
 
     units = 12
@@ -147,14 +146,23 @@ class IntervalBase(AffineBase):
 
 
 class LaplaceTransform(QuadratureTransform):
-    """The Laplace law: atoms at both ends, 2 sinh((k + iy) eps)/(k + iy) between, k = c - 1/2."""
+    """Atoms at both ends, or none, and ``factor`` sinh((k + iy) eps) e^(-eps/2)/(2 (k + iy)), k = c - 1/2."""
 
     fast = 24.0
     """Frequencies, times epsilon, from which the terms of the closed form cancel a digit at most."""
 
     def __init__(self, law: LaplaceLaw, c: float, digits: float) -> None:
         super().__init__(law, c, digits)
-        self.epsilon, self.k = law.epsilon, c - 0.5
+        self.epsilon, self.k, log_factor = law.epsilon, c - 0.5, math.log(law.factor)
+        ends, atoms = np.array([-1, 1]), self.atoms
+        # Masses at the ends: of atoms, and of the integral, which has a pole.
+        self.masses = np.exp(atoms.log_p + c * atoms.loss - self.log_m) if len(atoms.loss) else np.zeros(2)
+        edges = ends * self.k * self.epsilon - self.epsilon / 2 - math.log(4) + log_factor - self.log_m
+        self.edges, self.shifts = np.exp(edges), ends * self.epsilon - self.mean
+        # Exponents are sums of log_m, log 4, a factor of 12 units, and epsilon times 1, c or k, two roundings
+        # each; then exponentials, a quotient and sums.
+        units = 64 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(c)) + 4 * abs(log_factor)
+        self.known = self.log_m_error + UNIT * units
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
         slow = int(np.searchsorted(y * self.epsilon, self.fast, side="right"))
@@ -162,18 +170,27 @@ class LaplaceTransform(QuadratureTransform):
         if slow < len(y):
             high = y[slow:]
             pole, value = 1 / (self.k + 1j * high), np.full(len(high), -1 + 0j)
-            atoms, ends = np.exp(self.atoms.log_p + self.c * self.atoms.loss - self.log_m), np.array([-1, 1])
-            edges = np.exp(ends * self.k * self.epsilon - self.epsilon / 2 - math.log(4) - self.log_m)
-            shifts = ends * self.epsilon - self.mean
-            for end, atom, edge, shift in zip(ends, atoms, edges, shifts, strict=True):
+            for end, atom, edge, shift in zip((-1, 1), self.masses, self.edges, self.shifts, strict=True):
                 value += np.exp(1j * (shift * high)) * (atom + end * edge * pole)
-            size = float(np.sum(atoms)) + np.sum(edges) * np.abs(pole)
-            # Exponents are sums of log_m, log 4 and epsilon times 1, c or k; phases y times a difference, two
-            # roundings each, and as many more where y is a sum; then exponentials, a quotient and sums.
-            slip = 48 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(self.c))
-            slip = slip + 8 * high * np.sum(np.abs(shifts))
-            parts.append(logarithm(value, size * (UNIT * slip + self.log_m_error)))
+            size = float(np.sum(self.masses)) + np.sum(self.edges) * np.abs(pole)
+            # Phases are y times a difference, two roundings each, and as many more where y is a sum.
+            slip = self.known + 8 * UNIT * high * np.sum(np.abs(self.shifts))
+            parts.append(logarithm(value, size * slip))
         return LogRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def around(self, y: Array, radius: float) -> Array:
+        """Bound atoms a and b by a^2 + b^2 + 2ab cos(2 y epsilon), and the pole at its nearest."""
+        slow = int(np.searchsorted((y - radius) * self.epsilon, self.fast, side="right"))
+        near = [super().around(y[:slow], radius)] if slow else []
+        phase, nearest = 2 * self.epsilon * y[slow:], np.maximum(y[slow:] - radius, 0.0)
+        off = np.abs(phase - 2 * np.pi * np.round(phase / (2 * np.pi)))  # from a multiple of 2 pi
+        # The phase is known to four units, the rest of the sum to ``known``.
+        off = np.maximum(off - 2 * self.epsilon * radius * (1 + 1e-9) - 16 * UNIT * (1 + phase), 0.0)
+        (a, b), edges = self.masses, float(np.sum(self.edges))
+        square = (a - b) ** 2 + 4 * a * b * np.cos(off / 2) ** 2
+        size = np.sqrt(square) + edges / np.hypot(self.k, nearest)
+        far = np.log(size * (1 + 1e-12)) + self.known
+        return np.concatenate([*near, np.minimum(far, 0.0)])
 
     def cost(self, y: float) -> int:
         return 4 if y * self.epsilon > self.fast else super().cost(y)

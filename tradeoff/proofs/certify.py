@@ -8,15 +8,13 @@ from typing import get_args
 
 from scipy.optimize import minimize_scalar
 
-from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.parameters import choice, number
 from tradeoff.curves.product import law_pair
 from tradeoff.errors import (
     DomainError,
-    KindError,
     NoClosedForm,
     PrecisionError,
-    SymbolError,
     VerificationError,
     advise_keywords,
     shown,
@@ -95,15 +93,11 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
 
 def _checked(curve: TradeOff, question: str, at: object) -> float:
     """Return ``at`` as a float if the question can be certified of the curve."""
-    if not isinstance(curve, TradeOff):
-        raise KindError(f"curve must be a trade-off function, got {shown(curve)}; use .guarantee() of a plan")
-    if curve.free_symbols:
-        raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
+    operand(curve).require_numbers()
     if curve.assumptions:
         assumed = "; ".join(curve.assumptions)
         raise NoClosedForm(f"{curve!r} has assumptions that cannot be certified: {assumed}; use its bounds")
-    if question not in get_args(Question):
-        raise DomainError(f"question must be one of {', '.join(get_args(Question))}, got {question!r}")
+    choice("question", question, get_args(Question))
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
     name = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}[question]
     value = number(name, at, low, high, open_low=True, open_high=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +57,6 @@ class Answers(Displayed):
     reasons: tuple[str, ...] = ()  # why an epsilon is infinite
 
     def __iter__(self) -> Iterator[Line]:
-        """Yield (quantity, parameter, answer)."""
         for name, parameter in PARAMETERS.items():
             for answer in getattr(self, name):
                 yield name, parameter, answer
@@ -115,16 +114,13 @@ def answer_query(
     tol: float | None = None,
     step: Callable[[str], Any] = lambda _: None,
 ) -> Answers:
-    """Bound epsilon at each delta, delta at each epsilon and beta at each alpha.
-
-    Epsilon is clamped at 0 from below; ``step`` is called with a description before each kind of question.
-    """
+    """Bound epsilon (clamped at 0) at each delta, delta at each epsilon and beta at each alpha."""
     queries: dict[str, tuple[Sequence[float], Callable[..., Bounds]]] = {
         "epsilon": (delta, curve.bounds.epsilon),
         "delta": (epsilon, curve.bounds.delta),
         "beta": (alpha, curve.bounds),
     }
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = {"assumptions": curve.assumptions, "one_order": not curve.symmetric}
     for name, (values, query) in queries.items():
         if len(values) == 0:
             continue
@@ -137,13 +133,7 @@ def answer_query(
         result[name] = tuple(map(Answer, map(float, values), lower, upper))
     is_infinite = any(math.isinf(each.lower) for each in result.get("epsilon", ()))
     reasons = (explain_infinity(curve),) if is_infinite else ()
-    return replace(
-        Answers(**result),
-        assumptions=curve.assumptions,
-        one_order=not curve.symmetric,
-        exact=curve.exact,
-        reasons=reasons,
-    )
+    return Answers(**result, exact=curve.exact, reasons=reasons)
 
 
 def certify_plan(

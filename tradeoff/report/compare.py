@@ -86,7 +86,6 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The name under which a table shows the method."""
         return self.method if self.claim is None else self.claim.name
 
     @property
@@ -122,7 +121,6 @@ class Row:
 
 
 def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return JSON data, the parameter under its own name."""
     return {
         (PARAMETERS[quantity] if name == "argument" else name): (
             value if not isinstance(value, float) else None if np.isnan(value) else finite(value)

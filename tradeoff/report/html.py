@@ -59,11 +59,7 @@ def report(
     date: str = "",
     source: tuple[str, str] | None = None,
 ) -> str:
-    """Write a report of a plan as one HTML page without scripts.
-
-    ``reduction`` is that of the plan's guarantee to one mu, and ``source`` the name and the text of the plan
-    file, which the page shows.
-    """
+    """Write a report as one HTML page without scripts; ``source`` is the name and text of the plan file."""
     curve, answers = reduction.of, comparison.exact
     lines, proofs = _certify_answers(plan, answers)
     made, file = f"Made{f' on {date}' if date else ''} by tradeoff {__version__}", ""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -72,10 +72,7 @@ class Claim:
 
 
 def claim_of(name: str, thing: Any) -> Claim:
-    """Return the claim of a curve, plan, mechanism, estimate, band, scores, or pair of curves.
-
-    Of plans and mechanisms it is the guarantee for both orders of the pair of data sets.
-    """
+    """Return the claim of a curve, estimate, band, scores, pair of curves, or of a plan's guarantee."""
     match thing:
         case Claim():
             return replace(thing, name=name)
@@ -246,16 +243,13 @@ def _total(each: float, n: int) -> float:
 
 def _claim_of_releases(
     source: str,
-    curve: TradeOff,
     share: float,
     least: Callable[[float, Sequence[Release]], float],
+    curve: TradeOff,
     *,
     pure: bool = False,
 ) -> Claim:
-    """Return the claim of a rule for releases; those of unbounded loss split a share of delta equally.
-
-    ``pure``: the rule holds for delta = 0, too, where all losses are bounded.
-    """
+    """Return the claim of a rule, ``pure`` if delta may be 0; unbounded losses split a share of delta."""
     parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
 
@@ -276,26 +270,20 @@ def _claim_of_releases(
     return claim_of_pairs(source, rule, 12 if unbounded else 81, epsilon_at_0=epsilon_at_0)
 
 
-def _advanced(curve: TradeOff) -> Claim:
-    def least(delta: float, releases: Sequence[Release]) -> float:
-        failures = [each.failure for each in releases]
-        slack = delta - math.fsum(failures)
-        if slack <= 0:
-            return math.inf
-        # The formula uses sum epsilon^2 alone: n equal losses count as one that is sqrt(n) times as large.
-        epsilon = [float((sqrt(each.n) * each.epsilon).upper) for each in releases]
-        return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
-
-    return _claim_of_releases("Bun, Steinke 2016", curve, 0.5, least)
+def _advanced(delta: float, releases: Sequence[Release]) -> float:
+    failures = [each.failure for each in releases]
+    slack = delta - math.fsum(failures)
+    if slack <= 0:
+        return math.inf
+    # The formula uses sum epsilon^2 alone: n equal losses count as one that is sqrt(n) times as large.
+    epsilon = [float((sqrt(each.n) * each.epsilon).upper) for each in releases]
+    return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
 
 
-def _basic(curve: TradeOff) -> Claim:
-    def least(delta: float, releases: Sequence[Release]) -> float:
-        losses = [_total(each.epsilon, each.n) for each in releases]
-        result = baselines.basic_composition(losses, [each.failure for each in releases])
-        return result.epsilon if result.delta <= delta else math.inf
-
-    return _claim_of_releases("Dwork, Roth 2014, Theorem 3.16", curve, 1 - 1e-12, least, pure=True)
+def _basic(delta: float, releases: Sequence[Release]) -> float:
+    losses = [_total(each.epsilon, each.n) for each in releases]
+    result = baselines.basic_composition(losses, [each.failure for each in releases])
+    return result.epsilon if result.delta <= delta else math.inf
 
 
 # Arguments of ``claim_of`` by method; a method that does not apply raises a ``TradeOffError``.
@@ -306,6 +294,6 @@ METHODS: dict[str, Callable[[TradeOff], Any]] = {
     "berry-esseen": limits.berry_esseen,
     "zcdp": _zcdp,
     "renyi": _renyi,
-    "advanced": _advanced,
-    "basic": _basic,
+    "advanced": partial(_claim_of_releases, "Bun, Steinke 2016", 0.5, _advanced),
+    "basic": partial(_claim_of_releases, "Dwork, Roth 2014, Theorem 3.16", 1 - 1e-12, _basic, pure=True),
 }

@@ -129,13 +129,6 @@ def _envelope(curve: Envelope) -> str:
     return rf"\min\left\{{\,\cdot\,, \cdot^{{-1}}\right\}}^{{**}}{_inside(latex(f))}"
 
 
-def _mixture(curve: Mixture) -> str:
-    parts = (
-        rf"{_number(float(w))}\colon {latex(f)}" for f, w in zip(curve.operands, curve.shares, strict=True)
-    )
-    return rf"\operatorname{{mixture}}{_inside(*parts)}"
-
-
 def _set(name: str, curve: Derived) -> str:
     return rf"{name}\left\{{{', '.join(map(latex, curve.operands))}\right\}}"
 
@@ -165,7 +158,12 @@ _FORMS: Mapping[type, Callable[[Any], str]] = {
     Group: lambda f: rf"1 - \left(1 - {latex(f.operands[0])}\right)^{{\circ {f.k}}}",
     Maximum: lambda f: _set(r"\max", f),
     HullOfMinimum: lambda f: _set(r"\min", f) + "^{**}",
-    Mixture: _mixture,
+    Mixture: lambda f: (
+        r"\operatorname{mixture}"
+        + _inside(
+            *(rf"{_number(float(w))}\colon {latex(g)}" for g, w in zip(f.operands, f.shares, strict=True))
+        )
+    ),
     Assumed: lambda f: rf"{latex(f.operands[0])}\ \text{{(with assumptions)}}",
 }
 
@@ -186,16 +184,24 @@ _ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # of a picture: closer 
 
 
 def picture(curve: Any) -> str | None:
-    """Return a picture of the curve with its name as HTML; None where it has symbols, or takes long.
+    """Return certified lines below the curve, with its name, as HTML; None for symbols, or if it is slow."""
+    end = time.thread_time() + 0.5  # processor time, which does not depend on other programs
 
-    Its 61 points lie on the largest of certified lines 1 - delta(eps) - e^eps alpha below the curve.
-    """
+    def stop_late(*_: int) -> None:
+        if time.thread_time() > end:
+            raise TimeoutError
+
+    if _is_slow(curve):
+        return None
+    share = (np.arange(63) + 0.5) / 63  # fewer tangents do not look like a curve
+    slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)[:, None]
     try:
-        beta = None if _is_slow(curve) else _points(curve)
-    except Exception:  # noqa: BLE001 - a picture that fails must not hide the name
+        start = 1 - curve.bounds.delta(np.log(slopes), progress=stop_late).upper
+    except Exception:  # noqa: BLE001 - a picture that fails, or takes too long, must not hide the name
         return None
-    if beta is None:
-        return None
+    lines = start - slopes * _ALPHAS  # below f, and of a symmetric f mirrored
+    mirrored = (start - _ALPHAS) / slopes if curve.symmetric else 0.0
+    beta = np.max(np.maximum(lines, mirrored), axis=0, initial=0.0)
     indexed = re.sub(r"_\{([^{}]*)\}", r"<sub>\1</sub>", escape(repr(curve)))
     name = re.sub(r"\^(\d+)", r"<sup>\1</sup>", indexed)
     size = 120  # pixels of a side: four lines of text
@@ -221,22 +227,3 @@ def _is_slow(curve: Any) -> bool:
         or len(parts) > 16  # one question of more is slow
         or any(part is not curve and _is_slow(part) for part in parts)
     )
-
-
-def _points(curve: Any) -> Any:
-    """Bound beta from below by lines of 63 slopes; None if that takes too long."""
-    end = time.thread_time() + 0.5  # processor time, which does not depend on other programs
-
-    def stop_late(*_: int) -> None:
-        if time.thread_time() > end:
-            raise TimeoutError
-
-    share = (np.arange(63) + 0.5) / 63  # fewer tangents do not look like a curve
-    slopes = np.tan(share[share >= 0.5 * curve.symmetric] * np.pi / 2)[:, None]
-    try:
-        start = 1 - curve.bounds.delta(np.log(slopes), progress=stop_late).upper
-    except TimeoutError:
-        return None
-    lines = start - slopes * _ALPHAS  # below f, and of a symmetric f mirrored
-    mirrored = (start - _ALPHAS) / slopes if curve.symmetric else 0.0
-    return np.max(np.maximum(lines, mirrored), axis=0, initial=0.0)

@@ -348,7 +348,6 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
 
 
 def _scale(values: Array) -> str:
-    """Return "log" for a geometric grid."""
     if values[0] <= 0:
         return "linear"
     even, ratios = np.diff(values), np.diff(np.log(values))
@@ -498,7 +497,6 @@ def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _html(name: str) -> str:
-    """Write a name and its formulas as HTML."""
     parts = re.split(r"\$([^$]*[\\_^][^$]*)\$", escape(name, quote=False))
     for i in range(1, len(parts), 2):
         text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", parts[i].replace(r"\times", "×"))

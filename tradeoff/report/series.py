@@ -150,16 +150,14 @@ class View:
 
     @property
     def square(self) -> bool:
-        """Whether both axes show probabilities."""
         return self.kind in ("tradeoff", "roc")
 
     @property
     def chance(self) -> Array | None:
-        """Return the line of perfect privacy at the grid."""
         return (self.grid if self.power else 1 - self.grid) if self.square else None
 
     def pointwise(self, grid: Array) -> View:
-        """Return the view with other points: bounds are sharper, and hold there only."""
+        """Use other points: bounds are sharper, and hold there only."""
         return replace(self, grid=grid, whole=False)
 
 
@@ -180,7 +178,6 @@ class Series:
 
     @property
     def is_estimate(self) -> bool:
-        """Whether nothing is proved of the line."""
         return self.side == "" and self.band is None
 
 

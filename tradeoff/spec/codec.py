@@ -34,19 +34,14 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 from tradeoff.operators.unary import Group, Inverse
 
-SCHEMA = 1
-"""Version of a saved file; it grows when an older reader would misread one."""
-
+SCHEMA = 1  # version of a saved file; it grows when an older reader would misread one
 _NUMBER = re.compile(r"'*(-?inf|-?\d+/[1-9]\d*)")  # texts read as numbers, and those with a quote before
 _MAX_PLACE = 100  # characters of a place in an error
 _MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))  # entries of curves that are not one pair's
 
 
 class Form:
-    """Form of the objects of one class: the entries that are written, and the function that reads them.
-
-    ``make`` takes the attributes of the same names, or values computed by ``fields``.
-    """
+    """Entries of the objects of a class, by ``fields`` or attributes, and the function that takes them."""
 
     def __init__(
         self, kind: type, make: Callable[..., Any] | None = None, **fields: Callable[[Any], Any]
@@ -291,4 +286,3 @@ CURVES = Codec(
         "group": Form(Group, lambda curve, k: operand(curve).group(k), curve=_FIRST),
     }
 )
-"""Curves by the kind that a file names."""

@@ -21,17 +21,12 @@ from tradeoff.errors import DomainError, PlanError, TradeOffError, domain, file_
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec.codec import CURVES, Form, check_known, parse_float, pop_form
 
+# Questions and their ranges.
 QUESTIONS = {"delta": (0.0, 1.0), "epsilon": (-float("inf"), float("inf")), "alpha": (0.0, 1.0)}
-"""Numbers at which a plan is evaluated, and their range."""
-
-MAX_CHARACTERS = 2**20
-"""Longest plan file that is read: some 20,000 mechanisms, in two seconds."""
-
+MAX_CHARACTERS = 2**20  # of a plan file: some 20,000 mechanisms, in two seconds
 _HEAD = re.compile(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\]", flags=re.MULTILINE)
 _PLACE = re.compile(r"(?:mechanism\[([1-9][0-9]{0,5})\]\.?)?([A-Za-z0-9_-]*)")
-
 MECHANISMS = {kind: Form(each) for kind, each in sorted(KINDS.items())}
-"""Forms of mechanisms by kind."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,7 +173,6 @@ def read_mechanism(place: str, table: Mapping[str, Any], folder: Path = Path()) 
 
 
 def _curve(place: str, text: Any, folder: Path) -> TradeOff:
-    """Read a curve from JSON text, or from a file."""
     if not isinstance(text, str):
         raise domain(place, text, "a curve as JSON, or the name of a file")
     try:
@@ -254,7 +248,6 @@ def _entries(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML writes it."""
     match value:
         case TradeOff():
             return _toml(CURVES.dumps(value))
@@ -294,10 +287,7 @@ def find_line(content: str, place: str) -> int | None:
 
 
 def replace_number(content: str, place: str, value: float) -> str:
-    """Return the text of a plan with another number in one place, ``mechanism[k].key``, k from 1.
-
-    A missing key is added. Raises ``DomainError`` unless it is a number on a line of its own.
-    """
+    """Return a plan's text with a number, on a line of its own, replaced or added at ``mechanism[k].key``."""
     index, key, _ = find_number(content, place)
     wanted = tomllib.loads(content)
     wanted["mechanism"][index - 1][key] = value

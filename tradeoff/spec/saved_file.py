@@ -43,6 +43,7 @@ def _bounds(lower: Any, upper: Any) -> Bounds:
     return Bounds(low, high) if low.ndim else Bounds(lower, upper)
 
 
+# Everything that a saved file can hold.
 FILES = Codec(
     {
         **CURVES.forms,
@@ -53,7 +54,6 @@ FILES = Codec(
         **{kind.__name__.lower(): Form(kind) for kind in RESULTS},
     }
 )
-"""Everything that a saved file can hold, by kind."""
 
 
 def save(thing: Any, path: str | PathLike[str]) -> None:

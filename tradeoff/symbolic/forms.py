@@ -287,25 +287,14 @@ def bayes_risk(curve: TradeOff, prior: Any) -> Any:
     return (1 - prior) * (1 - answer(curve, "epsilon", sympy.log(prior / (1 - prior))))
 
 
-def _renyi_of_laplace(e: Any, a: Any) -> Any:
-    """Return D_a (Mironov 2017, Proposition 6), and its limit at 1/2."""
-    if a == sympy.Rational(1, 2):
-        return e - 2 * sympy.log(1 + e / 2)
-    return sympy.log((a * sympy.exp((a - 1) * e) + (a - 1) * sympy.exp(-a * e)) / (2 * a - 1)) / (a - 1)
-
-
-def _from_fixed_point(alpha: Any) -> Any:
-    """Return mu = 2 Phi^-1(1 - alpha), where f(alpha) = alpha decides f >= G_mu."""
-    return 2 * sympy.sqrt(2) * sympy.erfinv(1 - 2 * alpha)
-
-
 @lru_cache(maxsize=1)
 def _table() -> Mapping[type, Mapping[str, Callable[..., Any]]]:
     """Return functions of the parameter of a family (Dong, Roth, Su 2022, Section 3.2).
 
-    They are the least mu with f >= G_mu, E_P[-L], E_P[L^2], and D_order in nats.
+    They are the least mu with f >= G_mu, E_P[-L], E_P[L^2], and D_order in nats. Where f(alpha) = alpha
+    decides the first, it is mu = 2 Phi^-1(1 - alpha).
     """
-    exp, log, zero = sympy.exp, sympy.log, sympy.Integer(0)
+    exp, log, zero, half = sympy.exp, sympy.log, sympy.Integer(0), sympy.Rational(1, 2)
     return {
         Gaussian: {
             "mu": lambda m: m,
@@ -314,16 +303,21 @@ def _table() -> Mapping[type, Mapping[str, Callable[..., Any]]]:
             "renyi": lambda m, a: a * m**2 / 2,
         },
         PureDP: {
-            "mu": lambda e: _from_fixed_point(1 / (1 + exp(e))),
+            "mu": lambda e: 2 * sympy.sqrt(2) * sympy.erfinv(1 - 2 / (1 + exp(e))),
             "kl": lambda e: e * sympy.tanh(e / 2),
             "kappa2": lambda e: e**2,
             "renyi": lambda e, a: log((exp(a * e) + exp((1 - a) * e)) / (1 + exp(e))) / (a - 1),
         },
         Laplace: {
-            "mu": lambda e: _from_fixed_point(exp(-e / 2) / 2),
+            "mu": lambda e: 2 * sympy.sqrt(2) * sympy.erfinv(1 - exp(-e / 2)),
             "kl": lambda e: e - 1 + exp(-e),
             "kappa2": lambda e: e**2 - 2 * e + 4 - (2 * e + 4) * exp(-e),
-            "renyi": _renyi_of_laplace,
+            # Mironov 2017, Proposition 6, and its limit at 1/2.
+            "renyi": lambda e, a: (
+                e - 2 * log(1 + e / 2)
+                if a == half
+                else log((a * exp((a - 1) * e) + (a - 1) * exp(-a * e)) / (2 * a - 1)) / (a - 1)
+            ),
         },
         Identity: dict.fromkeys(("mu", "kl", "kappa2", "renyi"), lambda *_: zero),
         TotalVariation: {

@@ -20,6 +20,7 @@ from tradeoff.families._closed_form import ClosedForm, enclose
 from tradeoff.families.approximate_dp import TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.functions import clip
 from tradeoff.symbolic.forms import Form, convert_number, evaluate, form
 
 _TAILS = np.geomspace(1e-9, 0.04, 16)
@@ -198,8 +199,7 @@ class Symbolic(TradeOff):
     def mass_at_infinity(self) -> Bounds[float]:
         self.require_numbers()
         with balls.precision(_MASS_BITS):
-            low, high = to_bounds(balls.clip_probability(1 - self._start))
-        return Bounds(max(low, 0.0), high)
+            return clip(to_bounds(1 - self._start), 0.0, 1.0)
 
     @cached_property
     def mass_at_minus_infinity(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,12 @@ from tradeoff.accounting.contour.place import (
     Placement,
     coarse_placement,
     least_smoothing,
-    log_kappa,
+    log_kappas,
     place_line,
     smoothed,
 )
 from tradeoff.accounting.contour.split import SplitEnclosure, split
-from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
+from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place, bound_delta
 from tradeoff.accounting.options import NODE_TERMS, Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.roots import bracket_root
@@ -121,7 +121,6 @@ class ContourCache:
         self.placements: Cache[Placement] = Cache(1024)
         self.divided: Cache[SplitEnclosure | None] = Cache(64)
         self.points: Cache[Chernoff] = Cache(256)
-        self.estimates: Cache[float] = Cache(256)  # of log psi(0) at a tilt
 
     @property
     def leak(self) -> Bounds:
@@ -169,19 +168,23 @@ class ContourCache:
         if self.damped(0) is self:
             return np.ones(len(x), bool)
         longest, (c, sd, log) = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
+        # Estimates of tilts outside the planning points of a normal law miss its rare losses; most Chernoff
+        # points are 9 deviations away.
+        scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
+        known = (c + 10.0 / np.maximum(sd, 1e-300)) * scale < REACH - 4.0
         # Distances of Chernoff points to the right, in deviations: about one of them the bound is best.
         gap = np.array([[1.0], [2.0], [4.0], [8.0]]) / np.maximum(sd, 1e-300)
         value = self.cumulant.values((c + gap).ravel()).reshape(gap.shape)
         result: NDArray[np.bool_] = np.any(value - (c + gap - 1) * x - log + 32.0 < gap * longest, axis=0)
+        result &= known
         left = np.flatnonzero(~result)
         for center, mine in group_by_key(self.snap_to_grid("delta", x[left])):
-            place = partial(place_line, self.tail, center, 0.0, None, middle=False)
-            step = self.placements.of((center, None, None), place).step
-            result[left[mine]] = step * longest[left[mine]] > 2 * math.pi
-        # Estimates of tilts outside the planning points of a normal law miss its rare losses; most Chernoff
-        # points are 9 deviations away.
-        scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
-        return result & ((c + 10.0 / np.maximum(sd, 1e-300)) * scale < REACH - 4.0)
+            make = partial(place_line, self.tail, center, 0.0, None, middle=False)
+            place, some = self.placements.of((center, None, None), make), left[mine]
+            # Of a normal sum a period is 9 deviations.
+            near = place.step * place.scale > 2 * math.pi / 24 and place.right * scale < REACH - 4.0
+            result[some] = (place.step * longest[some] > 2 * math.pi) & (known[some] | near)
+        return result
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -244,19 +247,17 @@ class ContourCache:
         # By how much psi changes a nat about x, relative to itself.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.nats else 0.0
         accuracy, middle = max(cost.accuracy, slope * cost.nats), kind == "rest"
-        key = (middle, x, log_psi, *query_options().choices[1:])  # the same for every method
-        usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
-        for terms in sorted({min(usual, cost.terms), cost.terms}):
-            place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=middle)
-            result = sharp = self.lines.of((*key, terms, 0.0), partial(self._line, place))
-            if sharp.line is not None and sharp.line.tail_bound > 0.05:
-                break  # ten times the terms would not end it either
-        cost = cost._replace(terms=terms)
-        needs_smoothing, divided = sharp.truncation_exceeds(10), None
+        key, cost, sharp = self.evaluate_sharp(kind, x, cost, log_psi)
+        result, needs_smoothing, divided = sharp, sharp.truncation_exceeds(10), None
         if needs_smoothing and cost.fine < math.inf:
             divided = self.split(kind, x, log_psi)
         if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
             return divided  # ten times psi locates nothing
+        if needs_smoothing and self.whole is not self:
+            # Next to a line of all losses there may be a path; those of damped laws may need too many nodes.
+            _, _, other = self.whole.evaluate_sharp(kind, x, cost, log_psi)
+            if other.line is not None and not other.truncation_exceeds(10):
+                return self.whole.enclose(kind, x, cost, log_psi)
         if needs_smoothing:
             near = self.placements.of(
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
@@ -289,28 +290,39 @@ class ContourCache:
             noisy=noisy,
         )
 
-    def chernoff_bound(self, x: Array, level: Array) -> Array:
-        """Bound psi from above by Chernoff's bound at the least tilt that shows it to be below ``level``.
+    def evaluate_sharp(
+        self, kind: Kind, x: float, cost: Cost, log_psi: float | None
+    ) -> tuple[tuple[Any, ...], Cost, EvaluatedContour]:
+        """Return the line without smoothing, its cost, and the key of lines of this question."""
+        key = (kind == "rest", x, log_psi, *query_options().choices[1:])  # the same for every method
+        usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
+        for terms in sorted({min(usual, cost.terms), cost.terms}):
+            place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=kind == "rest")
+            result = self.lines.of((*key, terms, 0.0), partial(self._line, place))
+            if result.line is not None and result.line.tail_bound > 0.05:
+                break  # ten times the terms would not end it either
+        return key, cost._replace(terms=terms), result
 
-        Quadratures are shorter at lesser tilts. Where none is estimated to show it, by e^(1/2), the best tilt
-        is taken. A bound at z deviations between two of the tilts loses at most e^(z^2/256).
+    def chernoff_bound(self, x: Array, level: Array | None = None) -> Array:
+        """Bound psi from above by Chernoff's bound at the best tilt, or at one that shows it below ``level``.
+
+        That is the least one, as quadratures are shorter at lesser tilts; where none is estimated to show it,
+        by e^(1/2), the bound is 1. Tilts are those of the table, 0.6 deviations apart: between two of them a
+        bound loses at most e^(0.3^2/2).
         """
         result, x = np.ones(len(x)), np.minimum(x, _TUNING.farthest)  # psi falls
-        goal = np.log(np.maximum(level, TINY)) - 0.5
-        tilts, least = np.ones(len(x)), np.full(len(x), math.inf)
-        waiting, c = np.arange(len(x)), 1 + 0.25 / max(self.cumulant.spread, 1e-300)
-        while len(waiting) and c - 1 < self.cumulant.steepest:
-            estimate = self.estimates.of(c, partial(self._log_psi, c)) - (c - 1) * x[waiting]
-            falls = estimate < least[waiting]  # it is convex in c
-            tilts[waiting[falls]], least[waiting] = c, np.fmin(estimate, least[waiting])
-            waiting, c = waiting[falls & (estimate > goal[waiting])], 1 + 2**0.25 * (c - 1)
-        for c, mine in group_by_key(tilts):
-            point = self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
-            result[mine] = point.psi(x[mine])
+        c, _, _, _, value, _ = self.tail.up_to(float(np.max(x, initial=-math.inf)))
+        estimate = value + log_kappas(c) - np.multiply.outer(x, c - 1)
+        best = np.argmin(estimate, axis=1)
+        if level is not None:
+            enough = estimate <= np.log(np.maximum(level, TINY))[:, None] - 0.5
+            best = np.where(enough.any(axis=1), np.argmax(enough, axis=1), -1)
+        for tilt, mine in group_by_key(np.where(best < 0, 0.0, c[best])):
+            if tilt:
+                key = tilt, *query_options().choices[1:]
+                point = self.points.of(key, partial(try_chernoff, *self.factors, tilt))
+                result[mine] = point.psi(x[mine])
         return result
-
-    def _log_psi(self, c: float) -> float:
-        return self.cumulant.value(c) + log_kappa(c)
 
     def _line(self, placed: Callable[[], Placement]) -> EvaluatedContour:
         place = placed()
@@ -387,7 +399,7 @@ class ContourEngine(Engine[Cost]):
     def refine(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by, nats=effort.nats / by)
 
-    def coarse(self, effort: Cost) -> Cost | None:
+    def coarse(self, effort: Cost) -> Cost:
         if self.splits:
             return effort
         looking = _TUNING.looking
@@ -446,12 +458,17 @@ class ContourEngine(Engine[Cost]):
     def cumulant(self) -> Cumulant:
         return self.forward.cumulant
 
+    def ceiling(self, x: Array) -> Array:
+        """Bound delta(x) from above by a coarse line, or infinity."""
+        effort = self.coarse(self.initial_effort("delta", None))
+        return self._at(x, effort, lambda e, x, _: bound_delta(e, x)).high
+
     def tail_fallback(self, question: Question, at: Array, low: Array, high: Array) -> Array:
         """Lower upper bounds that are nearly trivial to Chernoff's, at one real point."""
         lines = self.forward
         if question == "delta":
             mine = np.flatnonzero(((high >= 1) | (high < 1e-290)) & (at > 0))
-            chernoff = (lines.leak + lines.chernoff_bound(at[mine], np.full(len(mine), TINY))).upper
+            chernoff = (lines.leak + lines.chernoff_bound(at[mine])).upper
             high[mine] = np.minimum(chernoff, np.minimum(high[mine], 1.0))
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < 1.0)):

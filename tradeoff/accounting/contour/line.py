@@ -459,14 +459,17 @@ def stays_below(
     need be shown; after ``max_terms`` terms the walk stops where it is.
     """
     try:
-        # The factors that are smallest at the start, as many as multiply to e^(-3 level).
-        first, pairs = np.array([start]), list(zip(transforms, counts, strict=True))
-        strength = np.array([-n * float(t.ratio(first).ceiling[0]) for t, n in pairs])
-        order = np.argsort(strength)[::-1]
-        chosen = order[: int(np.searchsorted(np.cumsum(strength[order]), 3 * level)) + 1].tolist()
-        few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
-        # Eight intervals are cleared at once, as NumPy's overhead is that of so many, and more when the step
-        # no longer grows: equal steps, exact in floats, share their sines.
+        few, powers = transforms, np.array(counts, dtype=float)
+        if len(few) > 1:  # those that are smallest at the start, as many as multiply to e^(-3 level)
+            first = np.array([start])
+            strength = np.array(
+                [-n * float(t.ratio(first).ceiling[0]) for t, n in zip(few, counts, strict=True)]
+            )
+            chosen = np.argsort(strength)[::-1]
+            chosen = chosen[: int(np.searchsorted(np.cumsum(strength[chosen]), 3 * level)) + 1]
+            few, powers = [transforms[i] for i in chosen.tolist()], powers[chosen]
+        # Eight intervals are cleared at once, as NumPy's overhead is that of so many, and more when the
+        # step no longer grows: equal steps, exact in floats, share their sines.
         step = few_bits(start / 16)
         at, spent, failed, ahead, tried = step * math.floor(start / step), 0.0, False, 8, 0
         while tried < 3200:  # steps double where they succeed, and so pass any frequency that matters

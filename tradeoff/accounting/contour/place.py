@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff.accounting.options import query_options
+from tradeoff.intervals.bounds import Array
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 
 NODE_BYTES = 256  # working memory of a node while a line is evaluated
@@ -25,6 +24,12 @@ LEFT = 0.48
 def log_kappa(c: float) -> float:
     """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): 0 in the middle strip."""
     return (c - 1) * math.log1p(-1 / c) - math.log(c) if c > 1 else 0.0
+
+
+def log_kappas(c: Array) -> Array:
+    """Return ``log_kappa`` of each c, where no bound rests on it."""
+    u = np.maximum(c - 1, 1e-300)
+    return np.where(c > 1, -u * np.log1p(1 / u) - np.log(np.maximum(c, 1.0)), 0.0)
 
 
 class Placement(NamedTuple):
@@ -91,12 +96,12 @@ def place_line(
     size = value - (c - 1) * x - math.log(abs(c * (c - 1)) * spread) if log_psi is None else log_psi
     reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
-    above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
+    above, below = np.minimum(c + reach, ceiling), np.maximum(c - reach, floor)
     result = _between(cumulant, x, most, (c, value, variance), below, above, size)
     if middle or not result.uneven:
         return result
     points = 1 + (c - 1) * _SHARES
-    excess = cumulant.values(points) - (points - 1) * x + [log_kappa(t) for t in points.tolist()]
+    excess = cumulant.values(points) - (points - 1) * x + log_kappas(points)
     excess = np.maximum(excess - size - math.log(_ALIAS), 1.0)
     gap = points - points[:, None]
     with np.errstate(divide="ignore"):
@@ -106,8 +111,7 @@ def place_line(
     k = int(np.argmin(np.log(np.maximum(left, right)) + excess / 3.0))
     lower = float(points[k])
     value, _, variance = cumulant(lower)
-    tilt, sides = (lower, value, variance), (points[:k][::-1].tolist(), points[k + 1 :].tolist())
-    other = _between(cumulant, x, most, tilt, *sides, size)
+    other = _between(cumulant, x, most, (lower, value, variance), points[:k], points[k + 1 :], size)
     return other if other.step > 1.2 * result.step else result
 
 
@@ -124,8 +128,8 @@ def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placemen
         moved, _, width = cumulant(c)
         if abs(moved - value - (c - sharp.c) * x) < 6.0:
             reach = _REACH / math.sqrt(max(width, 1e-300))
-            below, above = [*np.maximum(c - reach, 1.0).tolist(), 1.0], (c + reach).tolist()
-            result = _between(cumulant, x, sharp.most, (c, moved, width), below, above, sharp.log_psi)
+            below, tilt = np.append(np.maximum(c - reach, 1.0), 1.0), (c, moved, width)
+            result = _between(cumulant, x, sharp.most, tilt, below, c + reach, sharp.log_psi)
             if result.drawable and result.step > sharp.step:
                 return result._replace(scale=sharp.scale, blur=sharp.blur)
     return sharp
@@ -136,25 +140,21 @@ def _between(
     x: float,
     most: float,
     tilt: tuple[float, float, float],
-    below: Sequence[float],
-    above: Sequence[float],
+    below: Array,
+    above: Array,
     log_psi: float,
 ) -> Placement:
     """Place a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = log_psi - value + (c - 1) * x
-
-    @cache
-    def period(other: float) -> float:
-        gap = other - c
-        if gap == 0:  # c is so large that no float is near it
-            return math.inf
-        excess = cumulant.value(other) - value - gap * x + log_kappa(other) - log_size
-        return (excess - math.log(_ALIAS)) / abs(gap) + spread  # it serves losses within so much of x
-
-    left, right = _least(period, below), _least(period, above)
-    sides = period(left), period(right)
+    points = np.concatenate([below, above])
+    gap = points - c
+    excess = cumulant.values(points) - value - gap * x + log_kappas(points) - log_size - math.log(_ALIAS)
+    # It serves losses within a spread of x. A gap of 0 is that of a c so large that no float is near it.
+    periods = np.where(gap == 0, math.inf, excess / np.where(gap == 0, 1.0, np.abs(gap)) + spread)
+    best = int(np.argmin(periods[: len(below)])), len(below) + int(np.argmin(periods[len(below) :]))
+    (left, right), sides = points[[*best]].tolist(), periods[[*best]].tolist()
     goal = _GOAL * math.exp(min(log_size, 700.0))
     # The density at x of the tilted loss, whose mean is 1/c + 1/(c - 1) above x, over psi.
     deviation = math.sqrt(max(variance, 1e-300))
@@ -163,19 +163,3 @@ def _between(
     uneven = bool(sides[1] > 1.5 * sides[0])
     step = 2 * math.pi / max(sides)
     return Placement(c, left, right, step, goal, most, 0.0, spread, float(blur), log_psi, uneven)
-
-
-def _least(function: Callable[[float], float], points: Sequence[float]) -> float:
-    """Return the first point where a function that falls and then rises is least.
-
-    The twelfth is usually near it, of a Chernoff point at the distance sqrt(2 log 1e14) = 8.
-
-    A period falls and rises: over the distance it is a convex function, K + log kappa and a constant.
-    """
-    points = list(dict.fromkeys(points))
-    k = min(11, len(points) - 1)
-    while k and function(points[k - 1]) <= function(points[k]):
-        k -= 1
-    while k + 1 < len(points) and function(points[k + 1]) < function(points[k]):
-        k += 1
-    return points[k]

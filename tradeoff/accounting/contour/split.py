@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.accounting.contour.line import DIGITS, Chernoff, ContourLine, evaluate_line, try_chernoff
-from tradeoff.accounting.contour.place import log_kappa, place_line
+from tradeoff.accounting.contour.place import log_kappas, place_line
 from tradeoff.accounting.engine import Enclosure
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds, Complex
@@ -187,7 +187,7 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
     t = np.arange(-10.0, mu + REACH, 0.1)
     loss = marks.part.logs(mu * t - mu * mu / 2, np.zeros(len(t))).loss
     c = 1 + np.geomspace(0.05, 100.0, 64) / x
-    bound = np.array([log_kappa(each) for each in c.tolist()]) - (c - 1) * x - log_psi
+    bound = log_kappas(c) - (c - 1) * x - log_psi
 
     def moments(base: WindowBase) -> Array:
         with np.errstate(over="ignore", divide="ignore"):

@@ -175,7 +175,7 @@ class Direction:
         self.mass_at_plus_infinity = combine_masses_at_infinity(
             [law.mass_at_plus_infinity for law in self.laws], counts
         )
-        # Whether all losses are finite and spread, so that large ones may be cut off.
+        # Whether all losses are finite and spread.
         self.is_plain = all(
             law.mass_at_plus_infinity == law.mass_at_minus_infinity == law.lost == len(law.atoms.loss) == 0
             for law in laws
@@ -205,7 +205,13 @@ class Direction:
     def spread(self, x: Array) -> Array:
         """Return how far from each loss a table serves as well."""
         spread = self.saddles.spread(x)
-        return np.minimum(spread, np.maximum(x, self.cumulant.middle[1]) / 8) if self.is_plain else spread
+        return np.minimum(spread, np.maximum(x, self.cumulant.middle[1]) / 8) if self.is_cut else spread
+
+    @cached_property
+    def is_cut(self) -> bool:
+        """Whether large losses may be cut off: where they reach so far that the lattice would be coarse."""
+        reach = max((float(sketch.loss[-1]) for sketch in self.sketches), default=0.0)
+        return self.is_plain and reach > 50 * self.cumulant.middle[1]
 
     def snap_to_grid(self, epsilon: Array, apart: float) -> Array:
         """Return the centers of tables for losses epsilon >= 0, up to the reach of the planning points."""
@@ -228,7 +234,7 @@ class Direction:
 
     def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
         laws, sketches, cumulant = self.laws, self.sketches, self.cumulant
-        edge = choose_edge(laws, self.counts, cumulant, epsilon) if self.is_plain else None
+        edge = choose_edge(laws, self.counts, cumulant, epsilon) if self.is_cut else None
         if edge is not None:
             laws = [TruncatedPLD(law, -math.inf, edge) for law in laws]
             sketches = [law.sketch() for law in laws]

@@ -50,12 +50,10 @@ class Reader(NamedTuple):
 
     @property
     def per_record(self) -> int:
-        """Sensitivity of a sum over the norm of one record."""
         return 2 if self.relation == "REPLACE_ONE" else 1
 
     @property
     def adjacency(self) -> Adjacency:
-        """Neighbours of the plan."""
         return "replace-one" if self.relation == "REPLACE_ONE" else "add-remove"
 
     def plan(self, event: Any) -> Plan:
@@ -349,7 +347,6 @@ def _kind(event: Any) -> str:
 
 
 def _list(name: str, values: Any) -> list[Any]:
-    """Return the entries of a field that is a list."""
     if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
         raise PlanError(f"{name} must be a list, got {shown(values)}")
     return list(values)

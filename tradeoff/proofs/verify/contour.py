@@ -19,7 +19,7 @@ which is a sum over the same nodes with tau^2 e^(tau^2/8) for the kernel.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, partial
 from typing import NamedTuple
 
@@ -30,12 +30,12 @@ from tradeoff.proofs.certificate import Description
 from tradeoff.proofs.verify.laws import (
     LIMITS,
     Atoms,
+    Bell,
     Law,
     Nodes,
     Pair,
     Slab,
     dot,
-    gaussian_square,
     infinite_mass,
     maximum,
     read_law,
@@ -63,10 +63,12 @@ class Product:
             n, law = factor["count"], read_law(factor["law"])
             valid = type(n) is int and 0 < n <= 10**12
             require("count", valid, f"must be an integer in [1, 10^12], got {n!r}")
-            if (square := gaussian_square(factor["law"])) is not None:
-                self.square += n * square
-            else:
-                self.factors.append((tuple(part.swapped() for part in law) if reverse else law, n))
+            match law:
+                case (Bell() as bell,) if list(map(len, bell.used())) == [1, 1]:
+                    ((a,), (b,)) = bell.used()
+                    self.square += n * (b - a) ** 2
+                case _:
+                    self.factors.append((tuple(part.swapped() for part in law) if reverse else law, n))
         self._tilts: dict[float, Tilt] = {}
 
     @cached_property
@@ -206,26 +208,20 @@ class Contour:
 
     def __init__(self, product: Product, x: float, *, middle: bool, count: int) -> None:
         self.product, self.x, self.middle, self.tau = product, x, middle, 0.0
-        self._choose_tilt(self._saddle())
+        self._choose_tilt()
         self.step = float((2 * arb.pi() / self.period).mid())
-        self._evaluate(count)
-
-    def _saddle(self) -> int:
-        """Return about the index of the tilt where K(c) - (c - 1) x - log |c (c - 1)| is least."""
-
-        def rises(k: int) -> bool:
-            try:
-                return self._slope(self._tilt_at(k))[0] > 0
-            except VerificationError:  # a tilt too large for a quadrature
-                return True
-
-        low, high = (-self.last, self.last) if self.middle else (-self.last, 0)
-        while not self.middle and high < 2 * self.last and not rises(high):
-            low, high = high, high + self.per_doubling
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if rises(middle) else (middle, high)
-        return low
+        # M at as many nodes as are needed; ``tail_ratio`` bounds |M/M(c)| past the last.
+        goal = self.goal - max(0.0, math.log(self.c * abs(self.c - 1) * self.spread**2))
+        frequencies, log = 64, product.tail(self.c, self.step * 63)
+        while not log < goal and 2 * frequencies <= max(2**13, 2 * count):
+            frequencies *= 2
+            log = product.tail(self.c, self.step * (frequencies - 1))
+        if not log < goal:
+            frequencies = count
+            self.tau = math.sqrt(-2 * self.goal) / self.step / (count - 1)
+            log = -((arb(self.tau) * self.step * (count - 1)) ** 2) / 2
+        self.tail_ratio = log.exp()
+        self.values = product.values(self.c, self.step, frequencies, arb(self.tau), self.goal)
 
     def _tilt_at(self, k: int) -> float:
         """Return a tilt of the strip: a few hundred serve all losses, so that each is computed once."""
@@ -242,18 +238,34 @@ class Contour:
             return arb(0)
         return self.product.tilt(c).log_m + arb(self.tau) ** 2 * (arb(c) ** 2 - c) / 2
 
-    def _choose_tilt(self, saddle: int) -> None:
-        """Choose the tilt, from the saddle point down, whose contour needs the fewest nodes.
+    def _choose_tilt(self) -> None:
+        """Choose the tilt, from about the saddle point down, whose contour needs the fewest nodes.
 
-        K may rise steeply past the saddle, and the period with it. A lower tilt has a larger integrand,
-        relative to which the sum is smaller by e^loss: so must all errors be.
+        The saddle point is where K(c) - (c - 1) x - log |c (c - 1)| is least. K may rise steeply past it, and
+        the period with it. A lower tilt has a larger integrand, relative to which the sum is smaller by
+        e^loss: so must all errors be.
         """
+
+        def rises(k: int) -> bool:
+            try:
+                return self._slope(self._tilt_at(k))[0] > 0
+            except VerificationError:  # a tilt too large for a quadrature
+                return True
+
+        saddle, high = (-self.last, self.last) if self.middle else (-self.last, 0)
+        while not self.middle and high < 2 * self.last and not rises(high):
+            saddle, high = high, high + self.per_doubling
+        while high - saddle > 1:
+            middle = (saddle + high) // 2
+            saddle, high = (saddle, middle) if rises(middle) else (middle, high)
         least, best, goal = arb.pos_inf(), math.inf, self.error
         lowest = saddle - (1 if self.middle else 2 * self.per_doubling + 1)
         for k in range(saddle, lowest, -self.per_doubling // 4):
             self.c = self._tilt_at(k)
             self.spread = math.sqrt(self._slope(self.c)[1])
-            size = self._size()
+            # The logarithm of the integral of a bell as high and wide as the integrand.
+            size = self._log_m(self.c) - (self.c - 1) * arb(self.x)
+            size -= arb(self.c * abs(self.c - 1) * self.spread * 2.6).log()
             least = size if k == saddle else least
             loss = max(float(size - least), 0.0)
             if loss > 50:  # log of the cancellation that a lower tilt may cost, which takes 72 bits
@@ -266,64 +278,46 @@ class Contour:
                 best, chosen = cost, (self.c, self.spread, period, left, right, goal - loss)
         self.c, self.spread, self.period, self.left, self.right, self.goal = chosen
 
-    def _size(self) -> arb:
-        """Return the logarithm of the integral of a bell as high and wide as the integrand."""
-        size = self._log_m(self.c) - (self.c - 1) * arb(self.x)
-        return size - arb(self.c * abs(self.c - 1) * self.spread * 2.6).log()
-
     def _period(self, k: int, size: arb) -> tuple[float, float, float]:
         """Return a period, and two Chernoff points, for which the aliases are negligible against e^size."""
         apart = (1, 2, 3, 4, 6, 8, 12, 16, 22, 32, 46, 64)
         below, above = ([self._tilt_at(k + way * step) for step in apart] for way in (-1, 1))
         points = [*below, 0.0 if self.middle else 1.0], [*above, 1.0] if self.middle else above
         period, log_psi = 8 * self.spread, cache(partial(self._chernoff, x=arb(self.x)))
+
+        def least_alias(points: list[float]) -> tuple[arb, float]:
+            """Return the least logarithm of an alias, and its point; they fall and then rise along them."""
+            best: tuple[arb, float] | None = None
+            for c in points:
+                try:
+                    log = log_psi(c) - abs(c - self.c) * period
+                except VerificationError:  # as above
+                    break
+                if best and float(log) > float(best[0]):
+                    break
+                best = log, c
+            if best is None:
+                raise VerificationError("claim: no tilt bounds the aliases", "claim")
+            return best
+
         for _ in range(200):
-            best = [self._best_alias(each, period, log_psi) for each in points]
-            if all(alias <= size + self.error for alias, _ in best):
+            (left, a), (right, b) = map(least_alias, points)
+            if left <= size + self.error and right <= size + self.error:
                 break
             period *= 1.15
-        return period, best[0][1], best[1][1]
-
-    def _best_alias(
-        self, points: list[float], period: float, log_psi: Callable[[float], arb]
-    ) -> tuple[arb, float]:
-        """Return the least logarithm of an alias, and its point; they fall and then rise along the points."""
-        result: list[tuple[arb, float]] = []
-        for c in points:
-            try:
-                log = log_psi(c) - abs(c - self.c) * period
-            except VerificationError:  # as above
-                break
-            if result and float(log) > float(result[-1][0]):
-                break
-            result.append((log, c))
-        require("claim", result, "no tilt bounds the aliases")
-        return result[-1]
+        return period, a, b
 
     def _chernoff(self, c: float, x: arb) -> arb:
         """Return the logarithm of Chernoff's bound at x."""
         return self._log_m(c) - (arb(c) - 1) * x + _log_kappa(c)
 
-    def _evaluate(self, count: int) -> None:
-        """Evaluate M at as many nodes as are needed; ``tail_ratio`` bounds |M/M(c)| past the last."""
-        product, frequencies = self.product, 64
-        goal = self.goal - max(0.0, math.log(self.c * abs(self.c - 1) * self.spread**2))
-        while frequencies <= max(2**13, 2 * count):
-            log = product.tail(self.c, self.step * (frequencies - 1))
-            if log < goal:
-                break
-            frequencies *= 2
-        else:
-            frequencies = count
-            self.tau = math.sqrt(-2 * self.goal) / self.step / (count - 1)
-            log = -((arb(self.tau) * self.step * (count - 1)) ** 2) / 2
-        self.tail_ratio = log.exp()
-        self.values = product.values(self.c, self.step, frequencies, arb(self.tau), self.goal)
-
     def bound(self, x: float) -> arb:
         """Enclose psi(x)."""
         loss, step, size = arb(x), arb(self.step), (-(arb(self.c) - 1) * arb(x)).exp()
-        total, bump = self._sums(acb(0, -loss * step).exp())
+        # Sums of terms times e^(-ikyx), by few multiplications, since each one widens a ball.
+        rotation, row = acb(0, -loss * step).exp(), self._terms[0].nrows()
+        left, right = (acb_mat(1, row, [rotation ** (k * pace) for k in range(row)]) for pace in (row, 1))
+        total, bump = ((left * each * right.transpose())[0, 0] for each in self._terms)
         scale, last = size * step / arb.pi(), step * (len(self.values) - 1)
         # |z (z - 1)| >= y^2, and the sum over k > K of 1/(k step)^2 is less than 1/(K step^2).
         rest = size * self.values[0].real * self.tail_ratio / (arb.pi() * last)
@@ -346,12 +340,6 @@ class Contour:
         row = math.isqrt(len(values)) + 1
         padding = [acb(0)] * (row * row - len(values))
         return [acb_mat(row, row, [*each, *padding]) for each in (weighed, values)]
-
-    def _sums(self, rotation: acb) -> list[acb]:
-        """Return the sums of both times rotation^k, by few multiplications, since each one widens a ball."""
-        row = self._terms[0].nrows()
-        left, right = (acb_mat(1, row, [rotation ** (k * pace) for k in range(row)]) for pace in (row, 1))
-        return [(left * each * right.transpose())[0, 0] for each in self._terms]
 
     def _alias(self, c: float, x: arb) -> arb:
         """Bound the sum of the aliases on one side, each at most e^-gap times the one before it."""

@@ -11,13 +11,13 @@ indicators of atoms, e^(m x - m^2/2) against a normal law, and 1, e^(2x - epsilo
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import combinations, pairwise, starmap
-from operator import mul
 from typing import Any, NamedTuple, Self
 
 from flint import acb, arb, ctx, fmpq
@@ -25,6 +25,12 @@ from flint import acb, arb, ctx, fmpq
 from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import VerificationError
 from tradeoff.proofs.certificate import Description
+
+_RELATIONS = {
+    "<=": (operator.le, operator.gt),
+    ">=": (operator.ge, operator.lt),
+    ">": (operator.gt, operator.le),
+}
 
 
 @dataclass(frozen=True)
@@ -40,16 +46,12 @@ class Check:
     @property
     def proved(self) -> bool:
         """Whether the enclosure proves the relation."""
-        if self.side == "<=":
-            return self.upper <= self.recorded
-        return self.lower > self.recorded if self.side == ">" else self.lower >= self.recorded
+        return all(_RELATIONS[self.side][0](end, self.recorded) for end in (self.lower, self.upper))
 
     @property
     def refuted(self) -> bool:
         """Whether the enclosure proves the opposite."""
-        if self.side == "<=":
-            return self.lower > self.recorded
-        return self.upper <= self.recorded if self.side == ">" else self.upper < self.recorded
+        return all(_RELATIONS[self.side][1](end, self.recorded) for end in (self.lower, self.upper))
 
     def __str__(self) -> str:
         verdict = "is refuted" if self.refuted else "is not proved"
@@ -121,7 +123,7 @@ def _check_size(count: int, bits: int) -> None:
 
 def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
     """Return the sum of products."""
-    return sum(starmap(mul, zip(a, b, strict=True)), arb(0))
+    return sum(starmap(operator.mul, zip(a, b, strict=True)), arb(0))
 
 
 def maximum(numbers: Iterable[arb]) -> arb:
@@ -188,12 +190,7 @@ class Atoms(Part):
 
 @dataclass(frozen=True)
 class Density(Part):
-    """A density along a line with terms e_j; L rises along x, or falls."""
-
-    rising: bool
-
-    def swapped(self) -> Self:
-        return replace(super().swapped(), rising=not self.rising)
+    """A density along a line with terms e_j."""
 
     @abstractmethod
     def logs(self, x: Any) -> tuple[list[Any], Any]:
@@ -215,21 +212,22 @@ class Bell(Density):
     """
 
     means: tuple[arb, ...]
+    rising: bool = True
+    """Whether L rises along x."""
     cache: dict[tuple[float, int, float], Nodes] = field(default_factory=dict, init=False, compare=False)
 
     def logs(self, x: Any) -> tuple[list[Any], Any]:
         return [m * x - m * m / 2 for m in self.means], -x * x / 2 - (2 * arb.pi()).log() / 2
+
+    def swapped(self) -> Self:
+        return replace(super().swapped(), rising=not self.rising)
 
     def sup_loss(self) -> arb:
         end = -1 if self.rising else 0  # far out the outermost mean outweighs the others
         p, q = self.p[end], self.q[end]
         return arb.pos_inf() if p.is_zero() or q.is_zero() else (q / p).log()
 
-    def _spreads(self) -> list[float]:
-        """Return how far the means lie apart: all, those of P, and those of Q."""
-        return [float(each[-1] - each[0]) for each in (self.means, *self._used())]
-
-    def _used(self) -> list[list[arb]]:
+    def used(self) -> list[list[arb]]:
         """Return the means of the terms of P, and those of Q."""
         return [
             [m for w, m in zip(side, self.means, strict=True) if not w.is_zero()] for side in (self.p, self.q)
@@ -241,15 +239,17 @@ class Bell(Density):
         The normal density grows by e^(b^2/2). The terms of P lie in a sector of the angle b times their
         spread, so that |P| is between cos(b spread/2) P(Re x) and P(Re x), as with Q.
         """
-        _, of_p, of_q = self._spreads()
-        powers = (max(float(c) - 1, 0.0), of_p), (max(-float(c), 0.0), of_q)
-        grown = b * b / 2 - sum(power * math.log(math.cos(b * spread / 2)) for power, spread in powers)
+        sides = zip((max(float(c) - 1, 0.0), max(-float(c), 0.0)), self.used(), strict=True)
+        grown = b * b / 2 - sum(k * math.log(math.cos(b * float(m[-1] - m[0]) / 2)) for k, m in sides)
         return grown * (1 + 1e-9) + 1e-9
 
     def shifts(self, bits: int) -> list[float]:
         """Return shifts of the line of integration from the largest down."""
         # The shift times the spread of the means stays below pi/2, where no logarithm meets its cut.
-        most = min(math.sqrt(bits * math.log(2) / 2), 0.45 * math.pi / max(self._spreads()[0], 1e-300))
+        most = min(
+            math.sqrt(bits * math.log(2) / 2),
+            0.45 * math.pi / max(float(self.means[-1] - self.means[0]), 1e-300),
+        )
         return [most / 2**k for k in range(10)]
 
     def _step(self, c: arb, bits: int, shift: float) -> float:
@@ -269,7 +269,7 @@ class Bell(Density):
         """
         h, grown = arb(self._step(c, bits, shift)), arb(self._growth(c, 2 * shift)).exp()
         relative = 2 * grown / (2 * arb.pi() * shift / h).expm1()
-        ends = [(power * m[0], power * m[-1]) for power, m in zip((1 - c, c), self._used(), strict=True)]
+        ends = [(power * m[0], power * m[-1]) for power, m in zip((1 - c, c), self.used(), strict=True)]
         low, high = (sum((pick(a, b) for a, b in ends), arb(0)) for pick in (arb.min, arb.max))
         growth = self._growth(c, shift)
         reach = math.sqrt(2 * (math.log(2) * (bits + 8) + growth)) + 1
@@ -397,36 +397,40 @@ Law = tuple[Part, ...]
 def read_law(description: Description, depth: int = 0) -> Law:
     """Return the law of a description, in the precision of the context; no key may be left unread."""
     kind = description["kind"]
-    known: dict[str, tuple[Callable[[Description], Law] | None, tuple[str, ...]]] = {
-        "gaussian": (_gaussian, ("mu", "square")),
-        "gaussian mixtures": (_mixtures, ("means", "p", "q")),
-        "laplace": (_laplace, ("epsilon",)),
-        "response": (_response, ("epsilon",)),
-        "discrete gaussian": (_discrete_gaussian, ("sigma", "shift")),
-        "atoms": (_atoms, ("loss", "log_p", "mass_at_minus_infinity", "mass_at_plus_infinity")),
-        "masses": (_masses, ("p", "q")),
-        "thinned": (None, ("p", "base")),  # made of other laws
-        "reversed": (None, ("base",)),
-        "mixed": (None, ("parts",)),
+    readers: dict[str, Callable[..., Law]] = {
+        "gaussian": _gaussian,
+        "gaussian mixtures": _mixtures,
+        "laplace": _laplace,
+        "response": _response,
+        "discrete gaussian": _discrete_gaussian,
+        "atoms": _atoms,
+        "masses": _masses,
+        "thinned": _thinned,
+        "reversed": lambda base: tuple(part.swapped() for part in base),
+        "mixed": _mixed,
     }
-    require("law", kind in known, f"kind must be one of {', '.join(known)}, got {kind!r}")
+    require("law", kind in readers, f"kind must be one of {', '.join(readers)}, got {kind!r}")
     require("law", depth < LIMITS.nesting, f"laws must be nested at most {LIMITS.nesting} deep")
-    make, keys = known[kind]
-    require("law", description.keys() <= {"kind", *keys}, f"{kind} has unknown keys: {sorted(description)}")
-    if make is not None:
-        return make(description)
-    if kind == "mixed":
-        weights = [real(weight, "parts", 0.0) for weight, _ in description["parts"]]
-        off, most = float(abs(sum(weights, arb(0)) - 1)), len(weights) * 2.0**-50
-        require("parts", off <= most, f"weights must add to 1, and miss it by {off!r}")
-        shares = zip(_shares(weights), description["parts"], strict=True)
-        return tuple(part.mapped(w, w * 0, w) for w, (_, law) in shares for part in read_law(law, depth + 1))
-    base = read_law(description["base"], depth + 1)
-    if kind == "reversed":
-        return tuple(part.swapped() for part in base)
-    r = real(description["p"], "p", 0.0)
-    require("p", r <= 1, f"must be in (0, 1], got {description['p']!r}")
+    numbers = {name: value for name, value in description.items() if name != "kind"}
+    if "base" in numbers:
+        numbers["base"] = read_law(numbers["base"], depth + 1)
+    if "parts" in numbers:
+        numbers["parts"] = [(weight, read_law(law, depth + 1)) for weight, law in numbers["parts"]]
+    return readers[kind](**numbers)
+
+
+def _thinned(p: float, base: Law) -> Law:
+    r = real(p, "p", 0.0)
+    require("p", r <= 1, f"must be in (0, 1], got {p!r}")
     return tuple(part.mapped(arb(1), 1 - r, r) for part in base)
+
+
+def _mixed(parts: list[tuple[float, Law]]) -> Law:
+    weights = [real(weight, "parts", 0.0) for weight, _ in parts]
+    off, most = float(abs(sum(weights, arb(0)) - 1)), len(weights) * 2.0**-50
+    require("parts", off <= most, f"weights must add to 1, and miss it by {off!r}")
+    shares = zip(_shares(weights), parts, strict=True)
+    return tuple(part.mapped(w, w * 0, w) for w, (_, law) in shares for part in law)
 
 
 def infinite_mass(parts: Law) -> arb:
@@ -447,89 +451,74 @@ def _rational(text: Any) -> arb:
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def gaussian_square(description: Description) -> arb | None:
-    """Return the square of mu of a Gaussian in either order, or None of another law."""
-    while description["kind"] == "reversed":
-        description = description["base"]
-    if description["kind"] != "gaussian":
-        return None
-    once = description.keys() in ({"kind", "mu"}, {"kind", "square"})
-    require("mu", once, "must be given once, or its square")
-    square = (
-        _rational(description["square"])
-        if "square" in description
-        else real(description["mu"], "mu", 0.0) ** 2
+def _gaussian(mu: float | None = None, square: str | None = None) -> Law:
+    require("mu", (mu is None) != (square is None), "must be given once, or its square")
+    root = real(mu, "mu", 0.0) if square is None else _rational(square).sqrt()
+    require("square", root > 0, f"must be positive, got {square!r}")
+    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), (arb(0), root)),)
+
+
+def _mixtures(means: list[str], p: list[str], q: list[str]) -> Law:
+    at, first, second = (list(map(Fraction, each)) for each in (means, p, q))
+    require("means", all(a < b for a, b in pairwise(at)) and len(at) > 1, "must increase")
+    for name, side in (("p", first), ("q", second)):
+        require(name, min(side) >= 0 and sum(side) == 1 and len(side) == len(at), "must be weights of sum 1")
+    pairs = combinations(zip(first, second, strict=True), 2)
+    require(
+        "means", all(d * a >= b * c for (a, b), (c, d) in pairs), "the ratio of the weights must increase"
     )
-    require("square", square > 0, f"must be positive, got {description!r}")
-    return square
+    a, b, m = (tuple(map(_rational, each)) for each in (first, second, at))
+    return (Bell(a, b, m),)
 
 
-def _gaussian(description: Description) -> Law:
-    square = gaussian_square(description)
-    assert square is not None  # noqa: S101 - by its kind
-    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), rising=True, means=(arb(0), square.sqrt())),)
-
-
-def _mixtures(description: Description) -> Law:
-    m, p, q = ([Fraction(text) for text in description[name]] for name in ("means", "p", "q"))
-    require("means", all(a < b for a, b in pairwise(m)) and len(m) > 1, "must increase")
-    for name, side in (("p", p), ("q", q)):
-        require(name, min(side) >= 0 and sum(side) == 1 and len(side) == len(m), "must be weights of sum 1")
-    determinants = [q[j] * p[i] - q[i] * p[j] for i, j in combinations(range(len(m)), 2)]
-    require("means", min(determinants) >= 0, "the ratio of the weights must increase")
-    return (Bell(tuple(map(_rational, p)), tuple(map(_rational, q)), True, tuple(map(_rational, m))),)
-
-
-def _laplace(description: Description) -> Law:
-    e = real(description["epsilon"], "epsilon", 0.0)
+def _laplace(epsilon: float) -> Law:
+    e = real(epsilon, "epsilon", 0.0)
     far = (-e).exp() / 2
-    slab = Slab((arb(1), arb(0)), (arb(0), arb(1)), True, e)
-    return Atoms((arb(1) / 2, far), (far, arb(1) / 2)), slab
+    return Atoms((arb(1) / 2, far), (far, arb(1) / 2)), Slab((arb(1), arb(0)), (arb(0), arb(1)), e)
 
 
-def _response(description: Description) -> Law:
-    far = (-real(description["epsilon"], "epsilon", 0.0)).exp()
+def _response(epsilon: float) -> Law:
+    far = (-real(epsilon, "epsilon", 0.0)).exp()
     near = 1 / (1 + far)
     return (Atoms((near, far * near), (far * near, near)),)
 
 
-def _discrete_gaussian(description: Description) -> Law:
-    sigma, shift = real(description["sigma"], "sigma", 0.0), description["shift"]
+def _discrete_gaussian(sigma: float, shift: int) -> Law:
+    s = real(sigma, "sigma", 0.0)
     require("shift", type(shift) is int and shift > 0, f"must be a positive integer, got {shift!r}")
-    reach = math.ceil(float(sigma) * math.sqrt(1.4 * ctx.prec)) + 1  # deviations outside which 2^-prec lies
+    reach = math.ceil(sigma * math.sqrt(1.4 * ctx.prec)) + 1  # deviations outside which 2^-prec lies
     few = reach + shift < LIMITS.atoms // 2
     require("sigma", few, f"integer noise of {2 * reach} atoms is more than {LIMITS.atoms}")
-    terms = [(-((arb(k) / sigma) ** 2) / 2).exp() for k in range(reach + shift + 1)]
-    ratio = (-reach / sigma**2).exp()
+    terms = [(-((arb(k) / s) ** 2) / 2).exp() for k in range(reach + shift + 1)]
+    ratio = (-reach / s**2).exp()
     rest = arb(0).union(2 * terms[reach] * ratio / (1 - ratio))
     total = terms[0] + 2 * sum(terms[1 : reach + 1], arb(0)) + rest
     each = [terms[abs(k)] / total for k in range(-reach - shift, reach + shift + 1)]
     return (Atoms(tuple(each[shift:]), tuple(each[:-shift]), (rest / total).upper()),)
 
 
-def _atoms(description: Description) -> Law:
+def _atoms(
+    loss: list[float], log_p: list[float], mass_at_minus_infinity: float, mass_at_plus_infinity: float
+) -> Law:
     """Return atoms by log_p and the loss, whose masses are divided by their sums under P and under Q."""
-    infinite = [real(description[f"mass_at_{side}_infinity"], side) for side in ("minus", "plus")]
+    infinite = [real(mass, "mass_at_infinity") for mass in (mass_at_minus_infinity, mass_at_plus_infinity)]
     require("mass_at_infinity", min(infinite) >= 0, "masses at infinity must not be negative")
-    p, q = [infinite[0], arb(0)], [arb(0), infinite[1]]
-    for written, at in zip(description["log_p"], description["loss"], strict=True):
-        log_p = real(written, "log_p")
-        p, q = [*p, log_p.exp()], [*q, (log_p + real(at, "loss")).exp()]
+    log = [real(each, "log_p") for each in log_p]
+    p = [infinite[0], arb(0), *(each.exp() for each in log)]
+    q = [arb(0), infinite[1], *((a + real(b, "loss")).exp() for a, b in zip(log, loss, strict=True))]
     for name, side in (("log_p", p), ("loss", q)):
         off = float(abs(sum(side, arb(0)) - 1).upper())
         require(name, off <= 2.0**-20, f"masses must add to 1, and miss it by {off!r}")
     return (Atoms(_shares(p), _shares(q)),)
 
 
+def _masses(p: list[str], q: list[str]) -> Law:
+    first, second = (list(map(Fraction, masses)) for masses in (p, q))
+    for name, side in (("p", first), ("q", second)):
+        require(name, min(side) >= 0 and sum(side) == 1 and len(p) == len(q), "must be masses of sum 1")
+    return (Atoms(tuple(map(_rational, first)), tuple(map(_rational, second))),)
+
+
 def _shares(masses: Sequence[arb]) -> tuple[arb, ...]:
     total = sum(masses, arb(0))
     return tuple(mass / total for mass in masses)
-
-
-def _masses(description: Description) -> Law:
-    for side in ("p", "q"):
-        each = [Fraction(mass) for mass in description[side]]
-        require(side, min(each) >= 0 and sum(each) == 1, "must be masses of sum 1")
-    pairs = [(_rational(a), _rational(b)) for a, b in zip(description["p"], description["q"], strict=True)]
-    p, q = zip(*pairs, strict=True)
-    return (Atoms(p, q),)

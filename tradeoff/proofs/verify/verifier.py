@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache, reduce
 from itertools import pairwise
-from typing import NamedTuple
 
 from flint import arb, ctx
 
@@ -77,34 +76,24 @@ def examine(certificate: Certificate, effort: int) -> list[Check]:
     for name, number in (("lower", lower), ("upper", upper)):
         require(name, type(number) in {int, float}, f"must be a number, got {number!r}")
     require("upper", lower <= upper, f"must be at least lower = {lower!r}, got {upper!r}")
+    question = certificate.question
     with ctx.workprec(_BITS):
-        real(at, "at", -math.inf if certificate.question == "delta" else 0.0)
+        real(at, "at", -math.inf if question == "delta" else 0.0)
+        require("at", question == "delta" or at < 1, f"must be in (0, 1), got {at!r}")
         profile = Profile(certificate, effort)
-        if certificate.question == "delta":
-            return _between(f"delta({at!r})", profile.at(at).delta, lower, upper)
-        require("at", at < 1, f"must be in (0, 1), got {at!r}")
-        if certificate.question == "epsilon":
+        if question == "epsilon":
             require("upper", math.isfinite(lower) or math.isfinite(upper), "must be finite, or lower")
             return [
-                Check(f"delta({x!r})", *outward(profile.at(x).delta), side, at)
+                Check(f"delta({x!r})", *outward(profile.at(x)[0]), side, at)
                 for x, side in ((lower, ">"), (upper, "<="))
                 if math.isfinite(x)
             ]
-        is_beta = certificate.question == "beta"
-        require("question", is_beta, f"must be delta, epsilon or beta, got {certificate.question!r}")
-        return _between(f"beta({at!r})", profile.beta(at, certificate.losses), lower, upper)
-
-
-def _between(name: str, ball: arb, lower: float, upper: float) -> list[Check]:
+        known = question in {"delta", "beta"}
+        require("question", known, f"must be delta, epsilon or beta, got {question!r}")
+        ball = profile.at(at)[0] if question == "delta" else profile.beta(at, certificate.losses)
     low, high = (min(max(end, 0.0), 1.0) for end in outward(ball))
+    name = f"{question}({at!r})"
     return [Check(name, low, high, ">=", lower), Check(name, low, high, "<=", upper)]
-
-
-class Point(NamedTuple):
-    """Enclosures of delta and of 1 - delta at a loss, the lesser of them to the better relative accuracy."""
-
-    delta: arb
-    rest: arb
 
 
 class Profile:
@@ -114,17 +103,14 @@ class Profile:
         reverse = (False, True) if certificate.orders == "both" else (False,)
         with ctx.workprec(_BITS):
             self.orders = [_Order(certificate.factors, effort, reverse=each) for each in reverse]
-        self.points: dict[float, Point] = {}
+        self.points: dict[float, tuple[arb, arb]] = {}
 
-    def at(self, x: float) -> Point:
-        """Enclose delta(x), and 1 - delta(x)."""
+    def at(self, x: float) -> tuple[arb, arb]:
+        """Enclose delta(x), and 1 - delta(x), the lesser of them to the better relative accuracy."""
         if x not in self.points:
             with ctx.workprec(_BITS):
-                points = [order.at(x) for order in self.orders]
-            delta, rest = points[0]
-            for point in points[1:]:
-                delta, rest = delta.max(point.delta), rest.min(point.rest)
-            self.points[x] = Point(delta, rest)
+                delta, rest = zip(*(order.at(x) for order in self.orders), strict=True)
+                self.points[x] = reduce(arb.max, delta), reduce(arb.min, rest)
         return self.points[x]
 
     def kinks(self, x: float) -> list[float]:
@@ -141,7 +127,7 @@ class Profile:
         """
         x = sorted({float(real(loss, "losses")) for loss in losses})
         s = [arb(loss).exp() for loss in x]
-        g = [self.at(loss).rest - at * alpha for loss, at in zip(x, s, strict=True)]
+        g = [self.at(loss)[1] - at * alpha for loss, at in zip(x, s, strict=True)]
         low, high = arb(0), 1 - arb(alpha)
         for value in g:
             low = low.max(value.lower())
@@ -177,21 +163,21 @@ class _Order:
         except VerificationError:
             self.sum, self.bits, self.product = None, _BITS, _product(json.dumps(factors), reverse)
 
-    def at(self, x: float) -> Point:
+    def at(self, x: float) -> tuple[arb, arb]:
         if self.sum is not None:
             with ctx.workprec(self.bits):
                 delta = self.sum.delta(x)
-                return Point(delta, 1 - delta)
+                return delta, 1 - delta
         leak, unlisted, middle = self.product.leak, self.product.unlisted, x < self.product.tilt(0.5).mean
         if self.product.sup_loss <= x:
-            return Point(leak + unlisted, 1 - leak - unlisted)
+            return leak + unlisted, 1 - leak - unlisted
         near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
         if (contour := next(near, None)) is None:
             try:
                 contour = Contour(self.product, x, middle=middle, count=self.count)
             except VerificationError:  # limits of the contour
                 delta = leak.union(leak + chernoff(self.product, x)) + unlisted
-                return Point(delta, 1 - delta)
+                return delta, 1 - delta
             self.contours.append(contour)
         psi = contour.bound(x) + unlisted
-        return Point(1 - psi, psi) if middle else Point(leak + psi, 1 - leak - psi)
+        return (1 - psi, psi) if middle else (leak + psi, 1 - leak - psi)
