@@ -344,12 +344,14 @@ class TestDistance:
     def test_it_is_a_distance_that_no_point_exceeds(self, f, g, alpha, epsilon):
         gaps = {"uniform": (f.bounds(alpha), g.bounds(alpha), 1)}
         gaps["levy"] = f.bounds.delta(epsilon), g.bounds.delta(epsilon), 1 + np.exp(epsilon)
+        there = {metric: f.distance(g, metric=metric) for metric in gaps}
         for metric, (b, c, scale) in gaps.items():
-            there, none = f.distance(g, metric=metric), f.distance(f, metric=metric)
-            assert meets(there, g.distance(f, metric=metric))
-            assert max(0, max(b.lower - c.upper, c.lower - b.upper) / scale - 1e-15) <= there.upper <= 1
+            gap, none = max(b.lower - c.upper, c.lower - b.upper) / scale, f.distance(f, metric=metric)
+            assert meets(there[metric], g.distance(f, metric=metric))
+            assert max(0, gap - 1e-15) <= there[metric].upper <= 1
+            assert there[metric].lower >= 0
             assert (none.lower, none.upper < 1e-2) == (0, True)
-        assert f.distance(g, metric="levy").lower <= f.distance(g).upper + 1e-15
+        assert there["levy"].lower <= there["uniform"].upper + 1e-15
 
 
 class TestEngineAgainstClosedForms:
