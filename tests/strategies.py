@@ -17,6 +17,7 @@ from tests.fuzz.draw import Drawer
 from tests.fuzz.run import PATIENCE, Slow, limited
 from tests.truth.atoms import TooMany
 from tests.truth.built import built
+from tests.truth.polygons import of_weights
 from tests.truth.spec import Spec
 from tradeoff.errors import TradeOffError
 
@@ -45,16 +46,8 @@ def vertices(draw: st.DrawFn, *, most: int = 5) -> tuple[list[Fraction], list[Fr
     weight = st.integers(1, 30)
     atoms = [(draw(weight), draw(weight)) for _ in range(size)]
     at_plus, at_minus = draw(st.sampled_from([0, 0, 0, 1])), draw(st.sampled_from([0, 0, 0, 1]))
-    p_total = sum(p for p, _ in atoms) + at_minus
-    q_total = sum(q for _, q in atoms) + at_plus
-    alpha, beta = [Fraction(0)], [1 - Fraction(at_plus, q_total)]
-    for p, q in sorted(atoms, key=lambda atom: Fraction(atom[1], atom[0]), reverse=True):
-        alpha.append(alpha[-1] + Fraction(p, p_total))
-        beta.append(beta[-1] - Fraction(q, q_total))
-    if at_minus:
-        alpha.append(Fraction(1))
-        beta.append(Fraction(0))
-    return alpha, beta
+    points = of_weights(atoms, at_plus, at_minus) + [(Fraction(1), Fraction(0))] * at_minus
+    return [a for a, _ in points], [b for _, b in points]
 
 
 exact_curves = vertices().map(lambda v: to.PiecewiseLinear(*v))

@@ -37,7 +37,7 @@ from tests.truth.operators import (
     ReversedPLD,
     Subsampled,
 )
-from tests.truth.polygons import Hull, Polygon
+from tests.truth.polygons import Hull, Polygon, of_weights
 from tests.truth.spec import Spec
 
 LOSSES = (
@@ -94,13 +94,9 @@ class Drawer:
         if self.chance(0.2):  # losses close to 0
             weights = [(10**9 + p, 10**9 + q) for p, q in weights]
         plus, minus = ((self.random.randint(1, top) if self.chance(0.25) else 0) for _ in range(2))
-        p_total, q_total = sum(p for p, _ in weights) + minus, sum(q for _, q in weights) + plus
-        across, down = [Fraction(0)], [1 - Fraction(plus, q_total)]
-        for p, q in sorted(weights, key=lambda pq: Fraction(pq[1], pq[0]), reverse=True):
-            across.append(across[-1] + Fraction(p, p_total))
-            down.append(down[-1] - Fraction(q, q_total))
+        across, down = zip(*of_weights(weights, plus, minus), strict=True)
         if self.chance(0.5):
-            return Polygon(tuple(across), tuple(down))
+            return Polygon(across, down)
         return Polygon(tuple(map(float, across)), tuple(map(float, down)))
 
     def pair(self) -> Masses:

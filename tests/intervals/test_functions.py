@@ -44,8 +44,8 @@ def test_rational_returns_neighbouring_floats(x):
 def test_rational_of_overflowing_numbers():
     assert functions.rational(HUGE) == Bounds(MOST, inf)
     assert functions.rational(-HUGE) == Bounds(-inf, -MOST)
-    assert functions.whole(2**53 + 1) == Bounds(2.0**53, 2.0**53 + 2)
-    assert functions.whole(7) == Bounds(7.0, 7.0)
+    assert functions.rational(2**53 + 1) == Bounds(2.0**53, 2.0**53 + 2)
+    assert functions.rational(7) == Bounds(7.0, 7.0)
 
 
 @pytest.mark.parametrize(

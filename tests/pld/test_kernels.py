@@ -215,19 +215,23 @@ def test_few_bits_multiples_are_exact():
             assert Fraction(short * k) == Fraction(short) * k
 
 
+def convolved(laws):
+    """Return the mass of each sum of independent integers."""
+    result = {0: mp.mpf(1)}
+    for masses in laws:
+        new = Counter()
+        for (k, w), (x, v) in product(result.items(), masses.items()):
+            new[k + x] += w * v
+        result = dict(new)
+    return result
+
+
 def noise(sigma, shifts):
     """Return the mass under P of each sum of s x, x discrete normal, over the shifts s."""
-    result = {0: mp.mpf(1)}
     reach = int(14 * sigma)
     each = {x: mp.exp(-(mp.mpf(x) ** 2) / (2 * mp.mpf(sigma) ** 2)) for x in range(-reach, reach + 1)}
     total = mp.fsum(each.values())
-    for shift in shifts:
-        new = Counter()
-        for k, w in result.items():
-            for x, v in each.items():
-                new[k + shift * x] += w * v / total
-        result = dict(new)
-    return result
+    return convolved({s * x: v / total for x, v in each.items()} for s in shifts)
 
 
 def profile(masses, sigma, square, eps):
@@ -255,13 +259,8 @@ def test_product_on_lattice_holds_masses(shifts):
 def test_product_of_losses_next_to_a_lattice_holds_masses(off):
     loss, log_p = np.array([-2.0, -1 + off, 1 - 2 * off, 2 + off]), np.array([-1.5, -1.0, -1.25, -3.0])
     law = product_on_lattice([AtomicLaw(loss, log_p, slack=np.zeros(4))], [6])
-    truth = {0: mp.mpf(1)}
     with mp.workdps(40):
-        for _ in range(6):
-            new = Counter()
-            for (k, mass), (x, log) in product(truth.items(), zip((-2, -1, 1, 2), log_p, strict=True)):
-                new[k + x] += mass * mp.exp(mp.mpf(log))
-            truth = dict(new)
+        truth = convolved([dict(zip((-2, -1, 1, 2), map(mp.exp, map(mp.mpf, log_p)), strict=True))] * 6)
         for k, log, slack in zip(np.rint(law.loss), law.log_p, law.atoms.slack, strict=True):
             assert abs(mp.exp(mp.mpf(log)) / truth[int(k)] - 1) <= slack
 

@@ -26,6 +26,15 @@ def hull(vertices: Iterable[Vertex]) -> list[Vertex]:
     return result[: stop + 1]
 
 
+def of_weights(weights: Iterable[tuple[int, int]], plus: int, minus: int) -> list[Vertex]:
+    """Return the vertices of T(P, Q) of integer weights (p, q) of atoms, and of Q at inf and P at -inf."""
+    weights = sorted(weights, key=lambda pq: Fraction(pq[1], pq[0]), reverse=True)
+    p_total, q_total = sum(p for p, _ in weights) + minus, sum(q for _, q in weights) + plus
+    steps = ((Fraction(p, p_total), -Fraction(q, q_total)) for p, q in weights)
+    start = Fraction(0), 1 - Fraction(plus, q_total)
+    return list(itertools.accumulate(steps, lambda at, by: (at[0] + by[0], at[1] + by[1]), initial=start))
+
+
 def _above(left: Vertex, mid: Vertex, right: Vertex) -> bool:
     return (mid[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (mid[0] - left[0])
 

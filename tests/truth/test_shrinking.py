@@ -53,10 +53,7 @@ def test_factors_counts_vertices_and_digits_go():
 RECORDED = recorded()
 
 
-@pytest.mark.parametrize(
-    "trusted",
-    [pytest.param(t, id=t.name) for t in TRUSTED],
-)
+@pytest.mark.parametrize("trusted", TRUSTED, ids=lambda each: each.name)
 def test_no_error_exceeds_its_charge(trusted):
     drawn = trusted.draw(np.random.default_rng(random.getrandbits(64)), 40)
     x = np.hstack([RECORDED[trusted.name], drawn])
