@@ -69,27 +69,29 @@ class Cumulant:
         farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
         return p, missing, farthest, float(np.min(farthest))
 
-    def value(self, t: float, plain: Array | None = None) -> float:
-        """Return K at t; from E (e^(t L_i) - 1), for many rounds, where t L stays below 0.1.
-
-        The logarithm of E e^(t L_i) would lose a digit and more there.
-        """
-        return float(self._value(t, abs(t), self._tilted(t)[2] if plain is None else plain))
+    def value(self, t: float) -> float:
+        """Return K at t."""
+        return float(self.values(np.array([t]))[0])
 
     def values(self, t: Array) -> Array:
         """Return K at each t."""
         each = max(1, 2**16 // len(self.loss))  # numbers at once stay in a cache
         parts = (t[k : k + each, None] for k in range(0, len(t), each))
-        return np.concatenate([self._value(some, np.abs(some), self._tilted(some)[2]) for some in parts])
+        return np.concatenate([self._value(some, self._tilted(some)[2]) for some in parts])
 
-    def _value(self, t: Any, size: Any, logs: Array) -> Any:
-        p, missing, farthest, least = self._near
-        if size * least < 0.1 if isinstance(size, float) else (size * least < 0.1).any():
+    def _value(self, t: Array, logs: Array) -> Array:
+        """Return K at each t; from E (e^(t L_i) - 1), for many rounds, where t L stays below 0.1.
+
+        The logarithm of E e^(t L_i) would lose a digit and more there.
+        """
+        (p, missing, farthest, least), size = self._near, np.abs(t)
+        if (size * least < 0.1).any():
             near = (size * farthest < 0.1) & (missing < 0.1)
             gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
             change = np.add.reduceat(gain, self.starts, axis=-1) - missing
             logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
-        return logs @ self.counts
+        result: Array = logs @ self.counts
+        return result
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
@@ -104,7 +106,7 @@ class Cumulant:
         square = weight * (self.loss - first.repeat(self.repeats, axis=-1)) ** 2
         second = np.add.reduceat(square, self.starts, axis=-1) / total
         rarest = np.maximum.reduce(t * first - log, axis=-1)
-        return self._value(t, np.abs(t), log), first @ self.counts, second @ self.counts, rarest
+        return self._value(t, log), first @ self.counts, second @ self.counts, rarest
 
     @cached_property
     def spread(self) -> float:

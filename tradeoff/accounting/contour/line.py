@@ -225,11 +225,6 @@ class ContourLine:
                 result[side] += bound * tau / math.pi * (1 / v + added)
         return result * (1 + 1e-9)
 
-    @property
-    def summed_error(self) -> float:
-        """Bound on the error of the sum but for rounding."""
-        return float(self._sums.error[0])
-
     def noise(self, x: float) -> float:
         """Return the rounding of the sum at a loss, relative to it."""
         total, off = self._at(np.array([x]))
