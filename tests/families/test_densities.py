@@ -268,6 +268,16 @@ def test_delta_with_underflow_inside_support_contains_gaussian(support):
     assert curve.epsilon(1e-5) == pytest.approx(to.Gaussian(1).epsilon(1e-5), abs=1e-9)
 
 
+@pytest.mark.parametrize("mean", [0.26865111791036106, *np.linspace(0.05, 0.7, 8)])
+@pytest.mark.parametrize("scale", [0.9, 0.97, 0.99])
+def test_sup_loss_of_flat_maxima_is_enclosed(mean, scale):
+    low, high = to.from_scipy(st.norm(), st.norm(mean, scale)).loss_bounds
+    with mpmath.workdps(40):
+        m, s = mpmath.mpf(mean), mpmath.mpf(scale)
+        truth = m**2 / (2 * (1 - s**2)) - mpmath.log(s)  # at m/(1 - s^2), next to which nodes are close
+        assert low <= truth <= high <= low + 1e-10
+
+
 @pytest.mark.slow
 def test_sup_loss_of_unbounded_losses_is_infinite():
     curve = to.from_scipy(st.beta(1, 2), st.uniform())  # L = -log 2(1 - x): delta = e^-eps/4

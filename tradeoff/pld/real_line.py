@@ -436,7 +436,7 @@ def _find_extrema(p: Density, q: Density, x: Array) -> list[float]:
     loss, margin = log_ratio(p, q, x)
     seen = np.isfinite(loss)
     x, loss, error = x[seen], loss[seen], margin[seen] / 3  # two of the six
-    low, high, last = (loss - error).tolist(), (loss + error).tolist(), len(x) - 1
+    low, high = (loss - error).tolist(), (loss + error).tolist()
     extrema, way, top, bottom = [], 0, 0, 0
     for k in range(1, len(x)):
         top, bottom = (k if high[k] > high[top] else top), (k if low[k] < low[bottom] else bottom)
@@ -448,7 +448,9 @@ def _find_extrema(p: Density, q: Density, x: Array) -> list[float]:
             way, top = 1, k
     places = []
     for k, sign in extrema:
-        start, stop = x[max(k - 1, 0)], x[min(k + 1, last)]
+        # Of points as high, up to errors, the true place may lie on the other side.
+        away = np.flatnonzero(sign * (loss[k] - loss) > error + error[k])
+        start, stop = x[max(away[away < k], default=0)], x[min(away[away > k], default=-1)]
         while True:  # 64 parts at a time, until they are neighbouring floats
             fan = np.unique(np.linspace(start, stop, 65))
             best = int(np.argmax(np.nan_to_num(sign * log_ratio(p, q, fan)[0], nan=-np.inf)))
