@@ -59,3 +59,37 @@ def laplace_power_delta(epsilon, e0, n):
                 residue += mp.exp(rate)
             total += mp.binomial(n, j) * mp.exp(epsilon - j * e0) * residue
         return total
+
+
+Atoms = list[tuple[mp.mpf, mp.mpf]]
+"""(loss, P-mass) of the finite part; Q-mass is e^loss times that."""
+
+
+def delta_of_atoms(atoms, epsilon, mass_at_plus_infinity=0):
+    with mp.workdps(DIGITS + 40):
+        epsilon = exact(epsilon)
+        return mp.fsum(p * (mp.exp(loss) - mp.exp(epsilon)) for loss, p in atoms if loss > epsilon) + exact(
+            mass_at_plus_infinity
+        )
+
+
+def beta_of_atoms(atoms, alpha):
+    """Return 1 - (greatest Q-mass of a test of P-mass alpha), for mass_at_plus_infinity = 0.
+
+    Kept as a sum of what is not rejected.
+    """
+    with mp.workdps(DIGITS + 40):
+        left, beta = exact(alpha), mp.mpf(0)
+        for loss, p in sorted(atoms, reverse=True):
+            taken = min(p, left)
+            left -= taken
+            beta += (p - taken) * mp.exp(loss)
+        return beta
+
+
+def pure_dp_power(e0, n):
+    """Atoms of n rounds of f_{e0,0}: losses (2k - n) e0, binomial masses (Kairouz, Oh, Viswanath 2015)."""
+    with mp.workdps(DIGITS + 40):
+        e0 = exact(e0)
+        p, q = 1 / (1 + mp.exp(e0)), 1 / (1 + mp.exp(-e0))
+        return [((2 * k - n) * e0, mp.binomial(n, k) * p**k * q ** (n - k)) for k in range(n + 1)]
