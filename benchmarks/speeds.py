@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 ROWS = r"""
-# dpsgd: ε of DP-SGD. An order of the pair whose Chernoff bound is lower is not computed in full.
+# dpsgd: ε of DP-SGD. An order of the pair that a coarse bound shows to be lower is not computed in full.
 eps(sgd(.004, 1.1, 14062), N)           | 1e-5 1e-10 1e-15 1e-30    | .01 s, 15 floors
 eps(sgd(.0005, .5, 10**5), N)           | 1e-5 1e-10 1e-15 1e-30    | .01 s, 15 floors
 eps(sgd(.5, 10, 100), N)                | 1e-5 1e-10 1e-15 1e-30    | .01 s, 15 floors
