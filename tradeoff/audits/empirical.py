@@ -127,12 +127,15 @@ class Empirical(Displayed):
         return shaped(np.maximum([np.max(each) for each in gains], least), shape)
 
     def mu(self, failure: float = 0.0) -> float:
-        """Return a lower bound on every mu with f >= G_mu (x) f_{0,failure}, at the confidence."""
-        kept = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True))
-        alpha, beta = (np.minimum((Bounds.of(side) / kept).upper, 1.0) for side in self._corners)
+        """Return a lower bound on mu, at the confidence, of mu-GDP but for a probability ``failure``.
+
+        The claim is f >= G_mu (x) f_{0,failure}.
+        """
+        scale = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True))
+        alpha, beta = (np.minimum((Bounds.of(side) / scale).upper, 1.0) for side in self._corners)
         with np.errstate(invalid="ignore"):
             each = np.min(np.where(alpha < 1, -ndtri(alpha) - ndtri(beta), -np.inf), axis=1)
-        best = int(np.argmax(each))  # any test bounds mu, and floats choose one
+        best = int(np.argmax(each))  # every test bounds mu; floats choose the best
         if not each[best] > 0:
             return 0.0
         shifts = balls.normal_isf(balls.to_balls(alpha[best])) + balls.normal_isf(balls.to_balls(beta[best]))

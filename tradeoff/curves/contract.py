@@ -99,7 +99,7 @@ class TradeOff(CurveHooks, CurveMethods):
             Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second
             or so allows.
         **how
-            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
+            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``QueryKwargs``.
 
         Raises
         ------
@@ -234,11 +234,11 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def bounds(self) -> BoundsView:
-        """The same questions, answered by bounds on both sides.
+        """Answers of ``f(alpha)``, ``f.delta``, ``f.epsilon`` and others by a lower and an upper bound.
 
         >>> import tradeoff as to
-        >>> 0.74 in to.Gaussian(1).bounds(0.05), to.Gaussian(1).bounds.delta(1).width < 1e-12
-        (False, True)
+        >>> to.Gaussian(1)(0.05) in to.Gaussian(1).bounds(0.05), to.Gaussian(1).bounds.delta(1).width < 1e-12
+        (True, True)
         """
         return BoundsView(self)
 

@@ -102,7 +102,7 @@ class NormalPair:
             alpha = max(0.0, lower_float(ends[0] - self.gamma_p))
             beta = max(0.0, lower_float(ends[1] - self.gamma_q))
 
-            def largest(x: float) -> float:
+            def largest_gain(x: float) -> float:
                 slope = balls.exp(to_ball(x))
                 gains = [to_ball(1) - beta, 1 - slope * alpha] if side else [to_ball(0)]
                 for ratio in {*self.ratio} if side else {self.ratio.mid}:
@@ -118,7 +118,7 @@ class NormalPair:
 
             # Losses of the finite parts.
             inner = [x + balls.log1p(-p) - balls.log1p(-q) for x in epsilon.tolist()]
-            deltas = [q + (1 - q) * balls.maximum(-balls.expm1(x), largest(far(x))) for x in inner]
+            deltas = [q + (1 - q) * balls.maximum(-balls.expm1(x), largest_gain(far(x))) for x in inner]
             return np.clip([near(each) for each in deltas], 0.0, 1.0)
 
     @staticmethod
@@ -240,12 +240,12 @@ class BerryEsseen:
 
     @cached_property
     def _polygon(self) -> TradeOff:
+        """The largest of lines below f, and for a symmetric f of their inverse, which is below f too."""
         slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
         # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.
-        below = largest(to_lines(slope, self._delta(log(slope).lower, 1)), up=False).assuming(
-            *self.of.assumptions
-        )
-        return symmetrise(below, assume="both-orders") if self.of.symmetric else below
+        lines = to_lines(slope, self._delta(log(slope).lower, 1))
+        curve = largest(lines, up=False).assuming(*self.of.assumptions)
+        return symmetrise(curve, assume="both-orders") if self.of.symmetric else curve
 
     def lower(self, alpha: ArrayLike) -> Any:
         r"""Bound f(alpha) from below, for alpha in [0, 1].
@@ -265,7 +265,7 @@ class BerryEsseen:
         """Bound f(alpha) for alpha in [0, 1]."""
         flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         high = np.min([above.bounds(flat)[1] for _, above in self.pairs], axis=0)
-        # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
+        # Of two orders the convex hull of the minimum is the envelope: the polygon is below it.
         [(below, _), *others] = self.pairs
         low = self._polygon.bounds(flat).lower if others else below.bounds(flat)[0]
         return Bounds(shaped(low, shape), shaped(high, shape))

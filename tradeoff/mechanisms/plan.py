@@ -115,9 +115,10 @@ class Plan(Displayed):
         return TextTable(rows, ("runs", "mechanism"), f"{self.adjacency} neighbours", sides="><")
 
     def curve(self) -> TradeOff:
-        """Return the composition of all curves for one order of the pair; free mechanisms as their envelope.
+        """Return the composition of all curves for one order of the pair.
 
-        For tied mechanisms it is :math:`T(P, Q)` with the record absent under :math:`P`. It is not a
+        Under "add-remove" it is :math:`T(P, Q)` with the record absent under :math:`P`. A mechanism whose
+        worse order may differ from that of others, ``order = "free"``, enters as its envelope. It is not a
         guarantee where the two orders differ: use ``guarantee()``.
         """
 

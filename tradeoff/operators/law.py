@@ -38,8 +38,8 @@ class Law:
     Distribution functions come from bounds on the profile and hold the truth. Cumulants and samples are
     estimates for study: cumulants of losses about 1 are good to 1e-6, and less so as losses grow
     (``limits.kl`` and ``limits.kappa2`` have bounds); samples are spread evenly over cells some tenths of a
-    standard deviation wide. All but the distribution functions of a curve known only between two others are
-    the lower one's.
+    standard deviation wide. For a curve known only between two others, all but ``cdf`` describes the lower
+    one.
 
     Examples
     --------
@@ -158,15 +158,15 @@ class Law:
         return tail if under == "P" else clip(profile[1] + exp(at) * tail, 0.0, 1.0)
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
-        """Return mean and variance of the finite part of L, in nats: sums over the factors."""
+        """Estimate mean (nats) and variance (nats squared) of finite losses: sums over the factors."""
         if self.curve.mass_at_minus_infinity >= 1 or self.curve.mass_at_plus_infinity >= 1:
             raise DomainError(f"{self.curve!r} has no finite loss, and so no mean")
-        known = sum(n * f.mu * f.mu for f, n in self.curve.factors.items() if isinstance(f, Gaussian))
+        gaussian = sum(n * f.mu * f.mu for f, n in self.curve.factors.items() if isinstance(f, Gaussian))
         parts = zip(self.curve.factors, self._parts(under), strict=True)
         others = [(law.sketch(), n) for f, (law, n) in parts if not isinstance(f, Gaussian)]
         _, mean, variance = Cumulant(others)(0.0) if others else (0.0, 0.0, 0.0)
-        mean, variance = mean - known / 2, variance + known
-        return (-mean if under == "Q" else mean), variance
+        mean, variance = mean - gaussian / 2, variance + gaussian
+        return (-mean if under == "Q" else mean), variance  # parts under Q have the law of -L
 
     def mean(self, under: Under = "P") -> float:
         """Return the mean of the finite part of L, in nats."""

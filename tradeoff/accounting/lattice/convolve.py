@@ -106,24 +106,24 @@ class ProfileTable(Enclosure):
         return np.where(k < len(falling), crossed, self.below[np.maximum(last, 0)])
 
     def peak(self, alpha: Array, guess: Array) -> Array:
-        """Return the nodes where 1 - delta - s alpha is largest."""
+        """Return about the nodes where 1 - delta - s alpha is largest; at any node it is a bound."""
         del guess
         place = self.above[np.searchsorted(-self._switches, -alpha if not self.reverse else alpha - 1)]
         return -place if self.reverse else place
 
     @cached_property
     def _switches(self) -> Array:
-        """Return the falling alphas at which the largest node changes.
+        """Return the alphas, in falling order, at which the node of the largest 1 - delta - s alpha changes.
 
-        Of a chord from s to t they are minus its slope in s; in the other order 1 - alpha is where the chord
+        Each is minus the slope of a chord in s = e^epsilon; in the other order it is 1 less where the chord
         meets s = 0.
         """
         at = np.clip(self.above, -700.0, 700.0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            slope = -np.diff(self.upper) / np.expm1(np.diff(at))
-            switches = self.upper[:-1] + slope if self.reverse else slope * np.exp(-at[:-1])
+            drop = -np.diff(self.upper) / np.expm1(np.diff(at))  # over a distance of s itself
+            switches = self.upper[:-1] + drop if self.reverse else drop * np.exp(-at[:-1])
         switches = np.nan_to_num(switches, nan=0.0)
-        return np.maximum.accumulate(switches[::-1])[::-1]  # they are 0 where the bounds are trivial
+        return np.maximum.accumulate(switches[::-1])[::-1]  # they may rise where bounds are trivial
 
 
 def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float) -> Array:
