@@ -108,7 +108,7 @@ def test_from_state_after_json_restores_the_filter(build):
     "change",
     [
         {"kind": "unknown"},
-        *({"sums": sums} for sums in (["1", "2"], ["nan"], ["-1"], ["1/0"], None)),
+        *({"sums": sums} for sums in (["1", "2"], ["nan"], ["-1"], ["1/0"], ["1e999999999"], "7", None)),
         *({"steps": -3}, {"adjacency": 3}, {"parameters": {"nu": 1}}, {"parameters": {"mu": -1}}),
     ],
 )

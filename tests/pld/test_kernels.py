@@ -304,6 +304,11 @@ def test_profiles_that_cross_have_a_law_with_corners():
         loss = np.array([-epsilon, 0.0, epsilon])
         return AtomicLaw(loss, np.log(np.array([end * np.exp(epsilon), 1 - weight, end])))
 
+    # The third is above the corner of the others.
+    laws = [mixed(2.0879886198154822, 0.1563439016629758), mixed(1.623337456573216, 0.25216109398009484)]
+    assert (
+        law_of_greatest_profile([laws[0], discrete_gaussian_law(1.1, 1), laws[1]]) is None
+    )  # a third is above
     laws = [mixed(2.0, 1 - 1e-9), mixed(3.0, 0.6)]
     law = law_of_greatest_profile(laws)
     with mp.workdps(40):

@@ -233,6 +233,13 @@ def test_verify_wider_or_one_sided_bounds_is_still_true(epsilon):
         to.verify(Certificate("delta", 1.0, 0.9, 0.1, "one", factors((STEP, 3))))
 
 
+def test_verify_takes_lists_of_laws_only():
+    """An iterator has no factors left for the other order."""
+    law = {"kind": "masses", "p": ["1/2", "1/2"], "q": ["0", "1"]}
+    with pytest.raises(VerificationError, match="factors: must be a list"):
+        to.verify(Certificate("delta", 1.0, 0.0, 0.1, "both", iter([{"law": law, "count": 1}])))
+
+
 def test_verify_beta_hints_prove_nothing_false():
     made = to.certify(to.PureDP(0.2) ** 30, "beta", 0.1)
     for losses in ([], [0.0], [0.0, 1.0], [math.nan], ["1"], [5.0, 6.0, 7.0, 8.0]):
@@ -248,6 +255,7 @@ def test_verify_beta_hints_prove_nothing_false():
     [
         (GAUSSIAN | {"square": "1"}, "must be given once, or its square"),
         ({"kind": "gaussian", "mu": -1.0}, "must be a finite number above 0"),
+        ({"kind": "gaussian", "square": "1e999999999"}, "malformed"),  # an integer of 400 MB
         (
             {"kind": "gaussian mixtures", "means": ["0", "1"], "p": ["1/2", "1/2"], "q": ["1", "0"]},
             "increase",

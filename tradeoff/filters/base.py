@@ -273,17 +273,18 @@ class Filter(StepRecord):
         """Return the filter of a ``state``; call it on ``Filter`` for any kind."""
         try:
             filter_ = KINDS[state["kind"]](**state["parameters"])
-            filter_.totals = tuple(map(Fraction, state["sums"]))
+            filter_.totals = tuple(Fraction(*map(int, text.split("/"))) for text in state["sums"])
             filter_.steps = count("steps", state["steps"])
             filter_.adjacency, filter_.assumptions = state["adjacency"], tuple(state["assumptions"])
             texts = *filter_.assumptions, filter_.adjacency or ""
             if not (
-                len(filter_.totals) == len(filter_.limits)
+                isinstance(state["sums"], list)
+                and len(filter_.totals) == len(filter_.limits)
                 and min(filter_.totals) >= 0
                 and all(isinstance(each, str) for each in texts)
             ):
                 raise DomainError("sums must be fractions from 0, adjacency and assumptions text")
-        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise DomainError(f"state must be that of a filter ({error!r}), got {shown(state)}") from error
         if not isinstance(filter_, cls):
             name = type(filter_).__name__

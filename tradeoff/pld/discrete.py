@@ -456,7 +456,8 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     at the start, and the new one above the old one at the stop. The chord, above both, has the mass B/w more
     at the start and A/w at the stop. Where it is above them by more than 1e-9 of D, R has a corner at a share
     t of the cell instead, on the old line or the new one. With values rounded by e, and t = A/(A + B) of
-    those, the two lines differ there by at most 4 e, and so R misses the greatest by that at most. On the old
+    those, the two lines differ there by at most 4 e, and so R misses the greater of them by that at most, and
+    a third line, which is below R at the ends of the cell, by no more than at the corner. On the old
     line the corner has the mass B/((1 - t) w), and the stop (A - (A + B) t)/((1 - t) w) more than the new
     law: (A + B)/w and nothing to 4 e/((1 - t) w). On the new line the start has as much more than the old
     law, with t for 1 - t. The line is taken that moves the mass of a node by the smaller share.
@@ -495,19 +496,24 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     # Cells [k, k + 1] where another profile becomes the greatest: by how much the old one is above the new
     # one at the start, and the new one at the stop; how much the chord is above both where they cross.
     k = np.flatnonzero(best[1:] != best[:-1])
-    at_start, at_stop = (np.where(loss[k + 1] >= 0, above[:, at], below[:, at]) for at in (k, k + 1))
+    at_start, at_stop = (np.where(loss[k + 1] > 0, above[:, at], below[:, at]) for at in (k, k + 1))
     old, new, cells = best[k], best[k + 1], np.arange(len(k))
     start, stop = at_start[old, cells], at_stop[old, cells]
     ahead = np.maximum(start - at_start[new, cells], 0.0)
     behind = np.maximum(at_stop[new, cells] - stop, 0.0)
     share = ahead / np.maximum(ahead + behind, _EXTENDED.tiny)
     crossing = np.maximum(start + share * (stop - start), _EXTENDED.tiny)
-    # In the cell about s = 1 both D and D - (1 - s) count.
-    crossing = np.minimum(crossing, np.where((loss[k] < 0) & (loss[k + 1] >= 0), below[old, k], np.inf))
-    excess, unsure = share * behind / crossing, rounding * np.maximum(start, stop + behind)
+    # By how much a third profile is above both there; a chord is above all.
+    third = np.max(at_start + share * (at_stop - at_start), axis=0, initial=0.0) - crossing
+    # In the cell about s = 1 both D and D - (1 - s) count, and D is known to its slack.
+    about_1 = (loss[k] < 0) & (loss[k + 1] > 0)
+    unsure = np.where(about_1, rounding + slack, rounding) * np.maximum(start, stop + behind)
+    crossing = np.minimum(crossing, np.where(about_1, below[old, k], np.inf))
+    excess = share * behind / crossing
     bent = excess > 1e-9
     # Share of itself by which the law may miss the greatest profile.
-    r = 6 * slack + float(np.max(np.where(bent, 4 * unsure / crossing, excess), initial=0.0))
+    misses = np.where(bent, (4 * unsure + np.maximum(third, 0.0)) / crossing, excess)
+    r = 6 * slack + float(np.max(misses, initial=0.0))
     if r > 1e-9:
         return None
     p, off = mass[best, np.arange(len(loss))], np.zeros(len(loss), np.longdouble)

@@ -340,7 +340,8 @@ def find_pieces(
     """Return the law of L = log q - log p, evaluated at the nodes of both quadratures.
 
     L is monotone between ``breaks``, which are located if None; ``bounded`` if it is proved that it takes its
-    least and its greatest value at some of the points. DomainError where that does not hold.
+    least and its greatest value at some of the points. DomainError where that does not hold, or L has more
+    than a thousand extrema.
     """
     strips, x = _scan(p, q, breaks or ())
     lost, unknown, pieces, extrema = [Bounds(0.0, 0.0)] * 2, [0.0, 0.0], [], list(breaks or ())
@@ -367,6 +368,12 @@ def find_pieces(
                 lost[i] += mass
             else:
                 unknown[i] += float(mass.upper)
+    most = 1000  # more extrema of L are noise
+    if len(pieces) > most:
+        raise DomainError(
+            f"log(q/p) must have at most {most} extrema, got {len(pieces)}; "
+            "give smooth densities, or their breaks"
+        )
     if bounded:
         least, most = min(min(one.low[1:-1]) for one in pieces), max(max(one.high[1:-1]) for one in pieces)
         pieces = [Piece(one.x, np.maximum(one.low, least), np.minimum(one.high, most)) for one in pieces]

@@ -258,7 +258,7 @@ class Contour:
         while high - saddle > 1:
             middle = (saddle + high) // 2
             saddle, high = (saddle, middle) if rises(middle) else (middle, high)
-        least, best, goal = arb.pos_inf(), math.inf, self.error
+        least, best, goal, chosen = arb.pos_inf(), math.inf, self.error, None
         lowest = saddle - (1 if self.middle else 2 * self.per_doubling + 1)
         for k in range(saddle, lowest, -self.per_doubling // 4):
             self.c = self._tilt_at(k)
@@ -276,6 +276,8 @@ class Contour:
                 break
             if cost < best:
                 best, chosen = cost, (self.c, self.spread, period, left, right, goal - loss)
+        if chosen is None:
+            raise VerificationError("claim: no tilt has a contour of finite length", "claim")
         self.c, self.spread, self.period, self.left, self.right, self.goal = chosen
 
     def _period(self, k: int, size: arb) -> tuple[float, float, float]:

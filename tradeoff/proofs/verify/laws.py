@@ -446,20 +446,24 @@ def real(number: Any, name: str, low: float = -math.inf) -> arb:
     return arb(number)
 
 
-def _rational(text: Any) -> arb:
-    value = Fraction(text)
+def _fraction(text: str) -> Fraction:
+    """Read a numerator and a denominator; powers of ten could be integers of any size."""
+    return Fraction(*map(int, text.split("/")))
+
+
+def _ball(value: Fraction) -> arb:
     return arb(fmpq(value.numerator, value.denominator))
 
 
 def _gaussian(mu: float | None = None, square: str | None = None) -> Law:
     require("mu", (mu is None) != (square is None), "must be given once, or its square")
-    root = real(mu, "mu", 0.0) if square is None else _rational(square).sqrt()
+    root = real(mu, "mu", 0.0) if square is None else _ball(_fraction(square)).sqrt()
     require("square", root > 0, f"must be positive, got {square!r}")
     return (Bell((arb(1), arb(0)), (arb(0), arb(1)), (arb(0), root)),)
 
 
 def _mixtures(means: list[str], p: list[str], q: list[str]) -> Law:
-    at, first, second = (list(map(Fraction, each)) for each in (means, p, q))
+    at, first, second = (list(map(_fraction, each)) for each in (means, p, q))
     require("means", all(a < b for a, b in pairwise(at)) and len(at) > 1, "must increase")
     for name, side in (("p", first), ("q", second)):
         require(name, min(side) >= 0 and sum(side) == 1 and len(side) == len(at), "must be weights of sum 1")
@@ -467,7 +471,7 @@ def _mixtures(means: list[str], p: list[str], q: list[str]) -> Law:
     require(
         "means", all(d * a >= b * c for (a, b), (c, d) in pairs), "the ratio of the weights must increase"
     )
-    a, b, m = (tuple(map(_rational, each)) for each in (first, second, at))
+    a, b, m = (tuple(map(_ball, each)) for each in (first, second, at))
     return (Bell(a, b, m),)
 
 
@@ -513,10 +517,10 @@ def _atoms(
 
 
 def _masses(p: list[str], q: list[str]) -> Law:
-    first, second = (list(map(Fraction, masses)) for masses in (p, q))
+    first, second = (list(map(_fraction, masses)) for masses in (p, q))
     for name, side in (("p", first), ("q", second)):
         require(name, min(side) >= 0 and sum(side) == 1 and len(p) == len(q), "must be masses of sum 1")
-    return (Atoms(tuple(map(_rational, first)), tuple(map(_rational, second))),)
+    return (Atoms(tuple(map(_ball, first)), tuple(map(_ball, second))),)
 
 
 def _shares(masses: Sequence[arb]) -> tuple[arb, ...]:

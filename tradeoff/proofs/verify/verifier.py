@@ -77,6 +77,7 @@ def examine(certificate: Certificate, effort: int) -> list[Check]:
         require(name, type(number) in {int, float}, f"must be a number, got {number!r}")
     require("upper", lower <= upper, f"must be at least lower = {lower!r}, got {upper!r}")
     question = certificate.question
+    require("factors", isinstance(certificate.factors, tuple | list), "must be a list of laws")
     with ctx.workprec(_BITS):
         real(at, "at", -math.inf if question == "delta" else 0.0)
         require("at", question == "delta" or at < 1, f"must be in (0, 1), got {at!r}")
