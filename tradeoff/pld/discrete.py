@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from tradeoff import balls
 from tradeoff.errors import DomainError, NoClosedForm, SizeError
-from tradeoff.intervals.bounds import Array, Complex
+from tradeoff.intervals.bounds import Array, Complex, Index
 from tradeoff.pld.law import (
     Atoms,
     Cells,
@@ -445,6 +445,18 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     return AtomicLaw(loss, log_p, slack=slack, position=position + apart)
 
 
+def _profiles(laws: Sequence[AtomicLaw], places: Sequence[Index], loss: Array) -> tuple[Any, Any, Any, Any]:
+    """Return P-masses of laws at losses, widths in s = e^eps, and the profiles D and D - (1 - s) there."""
+    mass = np.zeros((len(laws), len(loss)), np.longdouble)
+    for row, law, at in zip(mass, laws, places, strict=True):
+        np.add.at(row, at, np.exp(law.log_p.astype(np.longdouble)))
+    # D_k = D_(k+1) + (s_(k+1) - s_k) P(L > s_k), and D - (1 - s) from the left: positive terms.
+    width = np.diff(np.exp(loss.astype(np.longdouble)))
+    rising, falling = np.cumsum(mass, axis=1), np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
+    above = np.pad(np.cumsum((width * falling[:, 1:])[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+    return mass, width, above, np.pad(np.cumsum(width * rising[:, :-1], axis=1), ((0, 0), (1, 0)))
+
+
 def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     """Return the law of the greatest profile of laws, or None where it is not known that well.
 
@@ -475,17 +487,11 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
         return None
     first = np.append(True, np.diff(every) > _SAME * least)
     loss, owner = every[first], np.cumsum(first) - 1
-    mass = np.zeros((len(laws), len(loss)), np.longdouble)
-    for row, law in zip(mass, laws, strict=True):
-        np.add.at(row, owner[np.searchsorted(every, law.loss)], np.exp(law.log_p.astype(np.longdouble)))
+    places = [owner[np.searchsorted(every, law.loss)] for law in laws]
+    mass, width, above, below = _profiles(laws, places, loss)
     # Of sums of as many terms, and of differences of neighbouring e^eps.
     rounding = float((8 * len(loss) + 4 / np.min(np.diff(loss))) * _EXTENDED.eps)
     slack = max(float(np.max(law.atoms.slack)) for law in laws) + rounding
-    # D_k = D_(k+1) + (s_(k+1) - s_k) P(L > s_k), and D - (1 - s) from the left: positive terms.
-    width = np.diff(np.exp(loss.astype(np.longdouble)))
-    rising, falling = np.cumsum(mass, axis=1), np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
-    above = np.pad(np.cumsum((width * falling[:, 1:])[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
-    below = np.pad(np.cumsum(width * rising[:, :-1], axis=1), ((0, 0), (1, 0)))
     # The law of the greatest profile at each loss: up to 4 slack of it the one before.
     value = np.where(loss >= 0, above, below)
     best, top = np.argmax(value, axis=0), np.max(value, axis=0)
