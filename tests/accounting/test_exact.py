@@ -23,6 +23,7 @@ from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
 
 PAIR = Polygon((F(0), F(3, 4), F(1)), (F(3, 5), F(1, 10), F(0)))  # both losses negative, and Q(L = inf) > 0
+MANY = Polygon(*zip(*((F(k, 130), (1 - F(k, 130)) ** 2) for k in range(131)), strict=True))
 bases = st.one_of(
     st.builds(lambda e, n: Of(((PureDP(e), n),)), log_uniform(1e-3, 20.0), st.integers(1, 3)), st.just(PAIR)
 )
@@ -43,10 +44,12 @@ specs = st.one_of(
     log_uniform(1e-12, 0.999),
 )
 @example([(ReversedPLD(Subsampled(PureDP(20.0), 1 - 1e-9)), 1)], 19.6, 0.1)
+@example([(MANY, 2)], 0.3, 0.99)  # a sum of two factors
 def test_exact_delta_and_beta_hold_truth(factors, epsilon, alpha):
     spec = Of(tuple(factors))
     result = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).exact
     if result is None:
+        assert (MANY, 2) not in factors
         return
     (low,), (high,) = result.answer("delta", np.array([epsilon]), None)
     check(Bounds(low, high), spec.delta(epsilon))
