@@ -283,7 +283,7 @@ def _power(base: Values, n: int) -> tuple[Values, Array]:
 def _chernoff(
     factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, t: float, edge: int
 ) -> float:
-    """Bound the tilted mass past ``edge``, above for t > 0, below for t < 0: E e^(t h (index - edge)).
+    """Bound the tilted mass from ``edge`` up (t > 0) or down (t < 0) from above, by E e^(t h (index - edge)).
 
     The exponent is a sum of count * (peak + log moment) and of t h edge, each known to 2 units of the largest
     step for the steps, 2 for their distance from the peak, 8 of the logarithm, and one for each product and

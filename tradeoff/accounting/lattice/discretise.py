@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import numpy as np
@@ -180,8 +180,8 @@ def _weigh(log_p: Array, tilt: Tilt, at: Index, slack: Array, sign: int) -> Arra
     return np.where(exponent > 700.0, np.inf, np.exp(np.minimum(exponent, 700.0)))
 
 
-def _added(at: Index, mass: Array, size: int, sign: int) -> Array:
-    """Add masses up node by node, rounded to one side: a unit for each of them."""
+def _sum_at_nodes(at: Index, mass: Array, size: int, sign: int) -> Array:
+    """Sum the masses at each node, rounded up for a sign of +1 and down for -1: by a unit a term."""
     units = np.bincount(at, minlength=size) * UNIT
     total = np.bincount(at, weights=mass, minlength=size) * np.maximum(1 + sign * units, 0.0)
     return np.asarray(np.nextafter(total, sign * np.inf))
@@ -218,7 +218,7 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
     # 64 units: 8 for each exponential, the sum of the exponent by its terms, and that of the masses by pairs.
     grow = 1 + slack + UNIT * (64 + np.abs(log_p) + 2 * np.abs(loss))
     top = np.sum((np.exp(np.minimum(log_p + loss + error, 0.0)) * grow)[above_last])
-    return _added(at, masses, size, +1), float(top) + lost
+    return _sum_at_nodes(at, masses, size, +1), float(top) + lost
 
 
 def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> Array:
@@ -238,16 +238,19 @@ def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> Array:
     near = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])  # of an atom and its neighbours
     rounding = 16 * UNIT * (1 + np.abs(loss) + np.abs(goal))  # of log Q, of the mass drawn, and of the node
     mass = _weigh(log_moved, tilt, index, near + rounding, -1)
-    return np.maximum(_added(index[keep], mass[keep], len(nodes), -1), 0.0)
+    return np.maximum(_sum_at_nodes(index[keep], mass[keep], len(nodes), -1), 0.0)
 
 
 def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Array:
-    """Return log-masses at ``goal <= loss`` after each atom drew from the one below the mass for its move.
+    """Return the log-masses of atoms moved from ``loss`` down to ``goal``, each with P-mass of the one below.
 
-    With x_j the share that atom j gives up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1))
-    keeps every barycentre at or above its goal s_j; the rest is Q-mass lost. Drawing less is always
-    allowed: gaps are taken 16 units and the loss's error smaller, and the result 1e-6 less, which is
-    more than the roundings of masses and of a room above two gaps.
+    Atom j gives the share x_j of its mass p_j to atom j + 1. The barycentre of the ratios at the goal g_j is
+    not below e^g_j, so that the hockey-stick does not rise, where
+
+        x_(j-1) p_(j-1) (e^g_j - e^l_(j-1)) <= (1 - x_j) p_j (e^l_j - e^g_j).
+
+    Less may be drawn: Q-mass is lost. Gaps l_j - g_j are taken 16 units and the loss's error smaller, and
+    shares 1e-6 less, which is more than the roundings of masses and of a room g_j - l_(j-1) above two gaps.
     """
     gap = np.maximum(loss - goal - error - 16 * UNIT * (1 + np.abs(loss)), 0.0)
     if not gap.any():
@@ -258,12 +261,10 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Ar
         log_need -= np.log(-np.expm1(-np.maximum(room, 1e-300)))
     # Finite, so that an atom that gives all can draw nothing: 0 times infinity bounds nothing.
     allowed = (room > 2 * gap[1:]) & ~np.isnan(log_need)
-    need = np.where(allowed, np.exp(np.minimum(log_need, 600.0)), 0.0) * (1 - 1e-6)
-    share = np.zeros(len(loss))
-    wanted, given = need.tolist(), 0.0
-    for j in range(len(loss) - 2, -1, -1):
-        given = min(1.0, (1.0 - given) * wanted[j])
-        share[j] = given
+    need = (np.where(allowed, np.exp(np.minimum(log_need, 600.0)), 0.0) * (1 - 1e-6)).tolist()
+    # x_(j-1) = min(1, (1 - x_j) need_j), down from the last atom, which gives nothing.
+    shares = accumulate(need[::-1], lambda above, each: min(1.0, (1.0 - above) * each), initial=0.0)
+    share = np.array(list(shares))[::-1]
     received = np.append(0.0, share[:-1] * np.exp(np.minimum(log_p[:-1] - log_p[1:], 600.0)))
     with np.errstate(divide="ignore"):
         return np.asarray(log_p + np.log(1 - share + received))

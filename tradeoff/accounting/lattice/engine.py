@@ -100,14 +100,16 @@ def add_far_losses(
     edge: float,
     x: float,
 ) -> ProfileTable:
-    """Return the table about ``x`` with the sums that have a loss above ``edge``.
+    """Add the event A of a loss above ``edge`` to a table of the truncated laws, at its nodes about ``x``.
 
-    At each node Q(A) - e^x P(A): linear in e^x, it leaves lower bounds a polygon below delta. Upper ones have
-    e^x P(A, L < x) more, where P(A, L < x) <= sum n_i p_i P(others < x - edge), and the last factor is at
-    most e^(t(x - edge)) prod (E e^(-tL))^n for all t > 0: as E L <= 0 the round taken out has E e^(-tL) >= 1,
-    by Jensen's inequality, and so no factor counts as less than 1. Spread masses have the greater moments, as
-    r^-t is convex, and losses above the edge have less than 1 each. A moment is a sum of terms known to 16
-    units of their exponents, of three terms each, and 32 more.
+    At a node s it adds Q(A) - e^s P(A): linear in e^s, so that lower bounds stay a polygon below delta. Upper
+    ones gain e^s P(A, L < s) as well, and with p_i = P(L_i > edge) (``far_p``) and all t > 0
+
+        P(A, L < s) <= sum_i n_i p_i P(others < s - edge),    P(others < y) <= e^(ty) prod (E e^(-tL_i))^n_i:
+
+    as E L <= 0 the round taken out has E e^(-tL) >= 1 (Jensen's inequality), so no factor counts as less than
+    1. Spread masses have the greater moments, as r^-t is convex, and losses above the edge have less than 1
+    each. A moment is a sum of terms known to 16 units of their exponents, of three terms each, and 32 more.
 
     Of losses below the first node a, the deficit D = E (1 - e^(L - a))_+ is not on the lattice, the rest of
     their mass is at a. As (e^(tu) - 1)/(1 - e^-u) grows with u, those down to a - w add at most D e^(-ta)
@@ -116,28 +118,27 @@ def add_far_losses(
     first, last = np.searchsorted(table.above, [x / 4, edge]).tolist()
     kept = slice(max(first - 2, 0), max(last, first + 2))
     above, below = table.above[kept], table.below[kept]
-    p, q, zero, counts = [], [], Bounds.of(0.0), [factor.count for factor in factors]
+    far_p, far_q, zero, counts = [], [], Bounds.of(0.0), [factor.count for factor in factors]
     for law in laws:
         cells = law.cells(np.array([edge, np.inf]))
         known = Bounds(1 - cells.slack[0], 1 + cells.slack[0])
-        p.append(float(cells.deficit[0]) * known)
-        q.append(float(cells.excess[0]) * known + exp(Bounds.of(edge)) * p[-1])
-    in_p, in_q = (
-        -expm1(sum((n * log1p(-m) for n, m in zip(counts, each, strict=True)), zero)) for each in (p, q)
-    )
-    rest = in_q - exp(Bounds(below, above)) * in_p
+        far_p.append(float(cells.deficit[0]) * known)
+        far_q.append(float(cells.excess[0]) * known + exp(Bounds.of(edge)) * far_p[-1])
+    logs = (sum((n * log1p(-m) for n, m in zip(counts, far, strict=True)), zero) for far in (far_p, far_q))
+    event_p, event_q = (-expm1(log) for log in logs)  # P(A) and Q(A), 1 - prod (1 - p_i)^n_i
+    event = event_q - exp(Bounds(below, above)) * event_p
     nodes = [factor.offset + grid.h * factor.index for factor in factors]
     lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
-    bottoms, missing, best, logs = [], 0.0, math.inf, (0.0, 0.0)
+    deficits, uncovered, best, log_moment, tilt = [], 0.0, math.inf, 0.0, 0.0
     for law, n, at in zip(laws, counts, nodes, strict=True):
         a, width = float(at[0]), float(at[0]) - law.enclosure[0]
         cells = law.cells(np.array([-np.inf, a]))
         deficit = float(cells.deficit[0] * (1 + cells.slack[0])) if width > 0 else 0.0
-        bottoms.append((deficit, a, min(max(width, 1e-300), grid.h)))
-        missing += n * deficit / -math.expm1(-grid.h) * (1 + 1e-9) if width > grid.h else 0.0
+        deficits.append((deficit, a, min(max(width, 1e-300), grid.h)))
+        uncovered += n * deficit / -math.expm1(-grid.h) * (1 + 1e-9) if width > grid.h else 0.0
     for t in (2.0 ** np.arange(-2, 14) / edge).tolist():
         log = 0.0
-        for factor, at, rare, (deficit, a, w) in zip(factors, nodes, p, bottoms, strict=True):
+        for factor, at, rare, (deficit, a, w) in zip(factors, nodes, far_p, deficits, strict=True):
             size = abs(factor.log_scale) + (grid.theta + t) * float(np.max(np.abs(at)))
             with np.errstate(over="ignore", invalid="ignore"):  # such a t bounds nothing
                 moment = factor.over * np.exp(factor.log_scale - (grid.theta + t) * at)
@@ -145,19 +146,17 @@ def add_far_losses(
                 log += factor.count * max(math.log(float(np.sum(moment) + below_a) + float(rare.upper)), 0.0)
             log += factor.count * UNIT * (64 + len(at) + 32 * size)
         if log - t * (edge - x) < best:
-            best, logs = log - t * (edge - x), (log, t)
-    share = np.where(
-        above - edge < lowest - 1e-9 * abs(lowest),
-        0.0,
-        np.minimum(np.exp(np.minimum(logs[0] + logs[1] * (above - edge), 0.0)) * (1 + 1e-9) + missing, 1.0),
-    )
-    likely = sum((n * each for n, each in zip(counts, p, strict=True)), zero)
+            best, log_moment, tilt = log - t * (edge - x), log, t
+    log_below = np.minimum(log_moment + tilt * (above - edge), 0.0)
+    others_below = np.minimum(np.exp(log_below) * (1 + 1e-9) + uncovered, 1.0)
+    others_below[above - edge < lowest - 1e-9 * abs(lowest)] = 0.0
+    expected_far = sum((n * each for n, each in zip(counts, far_p, strict=True)), zero)
     return replace(
         table,
         above=above,
-        upper=np.minimum((rest + exp(above) * likely * share + table.upper[kept]).upper, 1.0),
+        upper=np.minimum((event + exp(above) * expected_far * others_below + table.upper[kept]).upper, 1.0),
         below=below,
-        lower=(rest + np.maximum(table.lower[kept], 0.0)).lower,
+        lower=(event + np.maximum(table.lower[kept], 0.0)).lower,
     )
 
 
