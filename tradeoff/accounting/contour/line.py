@@ -275,7 +275,11 @@ class ContourLine:
         return result, (sums.error + sums.rounding)[:, None] + np.outer(sums.moment, slip)
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
-        """Bound the sum of the periods on one side, in units of e^(log_m - (c - 1) x)."""
+        """Bound the sum over m > 0 of e^(+-(c - 1) m A) psi(x +- m A), the aliases on one side.
+
+        With A = 2 pi/step and the Chernoff point c' of the side it is, in units of e^(log_m - (c - 1) x), at
+        most e^(log_m' - log_m - (c' - c) x) kappa(c') e^(-|c' - c| A)/(1 - e^(-|c' - c| A)).
+        """
         period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
         # In the true unit e^log_m, as the sum is: alias and sum then err together. Of large exponents 1e-9 is
         # less than at most six roundings of each.
@@ -357,7 +361,7 @@ def _decayed(
         depth = math.sqrt(2 * max(math.log(tau / place.goal) - lasting, 2.0))
         stop, gone = min(depth, _DEEP) / tau, _DEEP / tau
     jobs = query_options().jobs
-    sums = _sums if jobs == 1 or len(transforms) < _FACTORS else partial(_shared, jobs)
+    sums = _sums if jobs == 1 or len(transforms) < _FACTORS else partial(_run_jobs, jobs)
     log, error, size, spent, blocked = [], [], 0, 0.0, 0.0
     while True:
         end = max(2 * size, 64)
@@ -433,7 +437,7 @@ def _sums(
     return LogRatio(log, slip, ceiling)
 
 
-def _shared(jobs: int | None, transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> LogRatio:
+def _run_jobs(jobs: int | None, transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> LogRatio:
     """Return ``_sums`` computed by parallel jobs; the bounds allow for any order of summation."""
     try:
         import joblib
