@@ -324,19 +324,18 @@ class ComposedLaw(PrivacyLossDistribution):
         return Cells(value[0], value[1], np.maximum(*slack))
 
     def _lines(self, inside: Array) -> dict[int, CellLine]:
-        """Return lines in a row, the outermost to bound the rest: with tilts below 0 and above 1.
+        """Return the lines of consecutive tilts, by index, that serve edges ``inside`` and bound both tails.
 
-        One line more than the outermost edge needs leaves e^-12 of the mass it holds, and three tilts below 0
-        and above 1 leave e^-80 of all.
+        One more than the outermost edge needs leaves e^-12 of the mass past it, and three tilts below 0 and
+        above 1 leave e^-80 of all. There are fewer on a side where the numbers of a line overflow.
         """
-        bounds = inside[[0, -1]] if len(inside) else np.full(2, self.middle.mean)
-        (low, high), start = self._nearest(bounds).tolist(), self.rungs.index(self.middle)
-        below, above = (sum(rung.c < 0 for rung in self.rungs), sum(rung.c <= 1 for rung in self.rungs))
-        least = max(min(low - 1, below - 3), 0)
-        most = min(max(high + 1, above + 3 - 1) + 1, len(self.rungs))
+        ends = inside[[0, -1]] if len(inside) else np.full(2, self.middle.mean)
+        (low, high), start = self._nearest(ends).tolist(), self.rungs.index(self.middle)
+        below_0, up_to_1 = (sum(rung.c < 0 for rung in self.rungs), sum(rung.c <= 1 for rung in self.rungs))
+        first, last = max(min(low - 1, below_0 - 3), 0), min(max(high + 1, up_to_1 + 2), len(self.rungs) - 1)
         result = {}
-        for way in (range(start, least - 1, -1), range(start, most)):
-            for k in way:
+        for indices in (range(start, first - 1, -1), range(start, last + 1)):
+            for k in indices:
                 if (line := self.line(k)) is None:
                     break
                 result[k] = line
