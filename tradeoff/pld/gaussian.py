@@ -498,29 +498,29 @@ class HalfNormalBase(NormalBase):
         )
 
     def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid | None:
-        """Return the rule of a half line, on it for frequencies up to y, or on a path above it for all.
+        """Return the rule in u, t = s log(1 + e^(u + ia)): on the line, a = 0, for |y'| <= y, else a path.
 
-        It is that of the line in u, for t = T(u) = s log(1 + w), w = e^(u + ia). On Im u = v, a + v = angle,
-        Re t grows from 0 to infinity, Im t from 0 to s angle, and |T'| = s |w|/|1 + w| is at most
-        1/cos(angle) times Re T'. So the integrand has a modulus that integrates to at most e^growth M(c) on
-        every line between those of angle 0 (on the path), or -1.3, and 1.3. At a node, |F T'| h at x = Re t
-        is at most that, too: log |F| is harmonic, so that F(x) is at most 2/(pi r) times the largest integral
-        of |F| along a line that meets the disc of radius r = |T'| cos(a) about x, and r is at most x and s.
-        To the left the nodes fall as e^u; to the right t grows nearly as s u, and they fall at least s
-        ``spare`` a unit of u.
+        On Im u = v, where w = e^(u + ia) has the angle a + v, Re t grows from 0 to infinity, Im t from 0 to
+        s (a + v), and |t'| = s |w|/|1 + w| <= Re t'/cos(a + v). On all lines of angles from 0 (for the path)
+        or -1.3 to 1.3, where Im t is up to 1.3 s = ``top``, |F t'| integrates to at most M(c) e^growth, with
+
+            growth = top^2/2 - falling log cos(mu top/2) - log cos 1.3, and y mu top more without a path.
+
+        At a node, |F t'| h at x = Re t is at most that, too: log |F| is harmonic, so that F(x) is at most
+        2/(pi r) times the largest integral of |F| along a line that meets the disc of radius r = |t'| cos(a)
+        about x, and r is at most x and s. Off the line it grows by e^growth once more. To the left the
+        nodes fall as e^u; to the right t grows nearly as s u, and they fall at least s ``spare`` a unit of u.
         """
-        mu, powers = self.scale, (c - MARGIN, c + MARGIN)
-        falling = _falling(part, powers)
-        widest, top = 1.3, min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling))) * (2 if y is None else 1)
-        growth = top * top / 2 - falling * math.log(math.cos(mu * top / 2)) - math.log(math.cos(widest))
-        a, growth = (widest / 2, growth) if y is None else (0.0, growth + y * mu * top)
-        h, stretch = few_bits(2 * math.pi * (widest - a) / (digits + growth)), top / widest
-        spare = math.sqrt(2 * digits) + 1.5
+        mu, powers, spare = self.scale, (c - MARGIN, c + MARGIN), math.sqrt(2 * digits) + 1.5
+        falling, angle = _falling(part, powers), 1.3
+        top = min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling))) * (2 if y is None else 1)
+        growth = top * top / 2 - falling * math.log(math.cos(mu * top / 2)) - math.log(math.cos(angle))
+        a, growth = (angle / 2, growth) if y is None else (0.0, growth + y * mu * top)
+        h, s = few_bits(2 * math.pi * (angle - a) / (digits + growth)), top / angle
         end = mu * (max(tilted(part.b.slopes, part.d.slopes, powers)[1], 1.0) - 0.5) + spare
-        first, last = math.floor(-(digits + 13) / h), math.ceil(end / stretch / h)
-        away = min(1.0, spare * stretch) / 2
-        rule = _checked(Trapezoid(h, first, last, away, digits, a, 2 * growth, 0.0, stretch), self)
-        fits = last - first < 20_000 and mu * stretch * h * last < 300.0
+        first, last, room = math.floor(-(digits + 13) / h), math.ceil(end / s / h), min(1.0, spare * s) / 2
+        rule = _checked(Trapezoid(h, first, last, room, digits, a, 2 * growth, 0.0, s), self)
+        fits = last - first < 20_000 and mu * s * h * last < 300.0
         return rule if fits or y is not None else None
 
 
