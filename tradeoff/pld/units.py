@@ -53,12 +53,12 @@ def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array:
-    """Return log(q/p), p = p_ends[0] - p_ends[1] > 0, q likewise, to 8 units of itself and 16 of a unit.
+    """Return L = log(q/p), p = p_ends[0] - p_ends[1] > 0, q likewise, to UNIT (8 |L| + 16 UNIT).
 
-    Where q is near p it is log1p((q - p)/p): q - p is taken from the differences and their rounding, each
-    exact, so it errs by at most one unit of itself and 4 UNIT^2 (p + q). Elsewhere |log(q/p)| is above 0.69,
-    and an error of 3 units of the quotient is 5 units of it; so are those of log q and log p, each up to 745,
-    where the quotient over- or underflows and |log(q/p)| is above 700. Fractions are subtracted exactly.
+    For p/2 < q < 3p/2 it is log1p((q - p)/p): q - p is taken from the differences and their rounding, each
+    exact, so it errs by at most UNIT |q - p| + 4 UNIT^2 (p + q). Elsewhere q/p errs by 3 units, 5 units of
+    |L| > 0.69; or for q < 2p by 2.5, as m 2^k is rounded by 1/m units, 7 units of |L| > 0.4. Where q/p over-
+    or underflows, |L| > 690 and log q, log p are up to 745. Fractions are subtracted exactly.
     """
     if p_ends[0].dtype == object:
         return _log_quotients(q_ends[0] - q_ends[1], p_ends[0] - p_ends[1])
