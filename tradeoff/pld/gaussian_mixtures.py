@@ -282,7 +282,8 @@ class Piece(PrivacyLossDistribution):
         apart = ends.error + np.abs(ends.loss - edges)
         off, slack = np.maximum(apart[:-1], apart[1:]), np.zeros(len(x) - 1)
 
-        def gaps(point: Array, *_: Array) -> tuple[Array, Array]:
+        def integrands(point: Array, *_: Array) -> tuple[Array, Array]:
+            """Return both integrands; raise ``off`` and ``slack`` of a cell to errors of L and densities."""
             at = point.ravel()
             known = self.pair.logs(at)
             cell = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
@@ -291,12 +292,11 @@ class Piece(PrivacyLossDistribution):
             above = known.log_p + known.loss, np.maximum(known.loss - edges[cell], 0.0)
             below = known.log_p, np.maximum(edges[cell + 1] - known.loss, 0.0)
             with np.errstate(under="ignore"):
-                each = (np.exp(log) * -np.expm1(-gap) for log, gap in (above, below))
-                excess, deficit = (value.reshape(point.shape) for value in each)
-            return excess, deficit
+                excess, deficit = (np.exp(log) * -np.expm1(-gap) for log, gap in (above, below))
+            return excess.reshape(point.shape), deficit.reshape(point.shape)
 
         rate = _larger(self.pair.farthest(x)) + 2 * self.pair.spread + 1
-        excess, deficit = integrate(gaps, x[:-1], x[1:], rate)
+        excess, deficit = integrate(integrands, x[:-1], x[1:], rate)
         # Without the limits of its cell the excess is the integral of q - e^a p, an entire function, and L
         # leaves it by at most ``off``, its distance from the edges at both ends; at the nodes L is known to
         # ``off``, too. As 1 - e^-t grows no faster than t, each of the two moves the excess by ``off`` Q, and

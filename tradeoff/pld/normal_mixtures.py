@@ -228,36 +228,33 @@ class MixturePair:
         return rise - fall, rise + fall
 
     def extrema(self, reach: float) -> Array:
-        """Return where L changes its direction, between ``reach`` below and above all means.
+        """Return the turning points of L from ``reach`` below all means to ``reach`` above them.
 
-        With n the second of ``slopes``, |L''| <= 2 s n and |n'| <= 2 s n: L' keeps its sign in a cell of
-        width w about a point where |L'| > n (e^(2 s w) - 1). Other cells are halved, 34 times, to 1e-10,
-        where L varies by 1e-20.
+        With s the ``spread`` and n >= |L'| the second of ``slopes``, |L''| <= 2 s n and |n'| <= 2 s n: L'
+        keeps its sign in a cell of width w that has an end with |L'| > n (e^(2 s w) - 1). Other cells are
+        halved, 34 times, to 1e-10, where L varies by 1e-20.
         """
         most = 200_000  # cells searched for extrema of L: of means 400 deviations apart, in half a second
         if self.monotone:
             return np.zeros(0)
         low, high = self.means[0] - reach, self.means[-1] + reach
         x = np.linspace(low, high, int(min((high - low) * (1 + self.spread), most)) + 2)
-        slope, parts = self.slopes(x)
+        slope, n = self.slopes(x)
         for _ in range(34):
-            size, steep = np.abs(slope), parts * (1 + 1e-9)  # more than the rounding of L'
-            grown = np.expm1(2 * self.spread * np.diff(x))
-            sure = (size[1:] > steep[1:] * grown) | (size[:-1] > steep[:-1] * grown) | (parts[1:] == 0)
-            if sure.all():
+            growth, enough = np.expm1(2 * self.spread * np.diff(x)), n * (1 + 1e-9)  # over the rounding of L'
+            is_steep = [np.abs(slope[end]) > enough[end] * growth for end in (slice(1, None), slice(-1))]
+            has_one_sign = is_steep[0] | is_steep[1] | (n[1:] == 0)
+            if has_one_sign.all():
                 break
             if len(x) > most:
                 raise SizeError(
                     f"more than {most} cells are needed to locate the extrema of the loss of these "
                     "mixtures; give weights less far apart, or a larger sigma"
                 )
-            at, fresh = np.flatnonzero(~sure) + 1, ((x[1:] + x[:-1]) / 2)[~sure]
-            more = self.slopes(fresh)
-            x, slope, parts = (
-                np.insert(a, at, b) for a, b in zip((x, slope, parts), (fresh, *more), strict=True)
-            )
-        signs = np.sign(slope)
-        points, signs = x[signs != 0], signs[signs != 0]
+            at, middle = np.flatnonzero(~has_one_sign) + 1, ((x[1:] + x[:-1]) / 2)[~has_one_sign]
+            more = middle, *self.slopes(middle)
+            x, slope, n = (np.insert(a, at, b) for a, b in zip((x, slope, n), more, strict=True))
+        points, signs = x[slope != 0], np.sign(slope[slope != 0])
         at = np.flatnonzero(signs[1:] != signs[:-1])
         return np.asarray((points[at] + points[at + 1]) / 2)
 

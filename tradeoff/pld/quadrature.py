@@ -127,7 +127,7 @@ class QuadratureTransform(Transform):
 
     @cached_property
     def _tails(self) -> list[list[Tail]]:
-        """The tails of the components, row by row."""
+        """The masses and variations of the tilted components from which ``far`` bounds rho, row by row."""
         first = self._level(0)
         each = zip(self.rows, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
         return [[part.base.tail(part, self.c, log_m, error) for part in row] for row, log_m, error in each]
