@@ -227,30 +227,31 @@ def _narrowed(nodes: list[Nodes], failure: float, tol: float) -> list[Nodes]:
 
 
 def search_by_tests(orders: Sequence[TradeOff], failure: float, mu: Bounds) -> Bounds:
-    """Improve bounds on the least mu with f >= G_mu (x) f_{0,failure} by beta at finitely many alphas.
+    """Improve bounds on the least mu with f >= g = G_mu (x) f_{0,failure} by beta at finitely many alphas.
 
-    Both curves fall: between neighbours a < b, f >= f(b) and g <= g(a). Below the first alpha f >= 1 -
-    failure >= g. From the alpha on where f <= alpha, the other order decides.
+    With q(p) = Phi^-1(p/(1 - failure)), g(a) <= c is mu >= -q(a) - q(c). So mu is at least that for c = f(a),
+    and enough between neighbours a < b if it is for c = f(b), as both curves fall. Below the first alpha
+    f >= 1 - failure >= g. From the alpha on where f <= alpha, the other order decides.
     """
-    least, most, kept = mu.lower, 0.0, 1 - Bounds.of(failure)
+    least, most, rest = mu.lower, 0.0, 1 - Bounds.of(failure)
     for f in orders:
         alpha, beta = np.empty(0), Bounds.of(np.empty(0))
         fresh = ndtr(-np.linspace(37.0, 0.0, 297))
         for _ in range(10):
-            places = np.argsort(np.append(alpha, fresh))
-            alpha = np.append(alpha, fresh)[places]
-            beta = Bounds(*(np.append(*sides)[places] for sides in zip(beta, f.bounds(fresh), strict=True)))
-            start = np.flatnonzero(beta.lower >= kept.upper)
+            index = np.argsort(np.append(alpha, fresh))
+            alpha = np.append(alpha, fresh)[index]
+            beta = Bounds(*(np.append(*sides)[index] for sides in zip(beta, f.bounds(fresh), strict=True)))
+            start = np.flatnonzero(beta.lower >= rest.upper)
             stop = np.flatnonzero(beta.upper <= alpha)
             inside = slice(start[-1] if len(start) else 0, stop[0] + 1 if len(stop) else None)
             a, b = alpha[inside], Bounds(beta.lower[inside], beta.upper[inside])
-            z = -_quantile(a / kept)
-            least = max(least, float(np.max((z - _quantile(b.upper / kept)).lower)))
-            enough = (z.upper[:-1] - _quantile(b.lower[1:] / kept)).upper
-            open_ = np.flatnonzero(enough > least * (1 + 1e-3))
-            if len(open_) == 0 or len(alpha) > MAX_NODES or np.isinf(enough).any():
+            z = -_quantile(a / rest)
+            least = max(least, float(np.max((z - _quantile(b.upper / rest)).lower)))
+            enough = (z.upper[:-1] - _quantile(b.lower[1:] / rest)).upper
+            cells = np.flatnonzero(enough > least * (1 + 1e-3))
+            if len(cells) == 0 or len(alpha) > MAX_NODES or np.isinf(enough).any():
                 break
-            fresh = np.sqrt(a[open_]) * np.sqrt(a[open_ + 1])
+            fresh = np.sqrt(a[cells]) * np.sqrt(a[cells + 1])
         most = max(most, float(np.max(enough, initial=0.0)) if len(start) and len(stop) else np.inf)
     return Bounds(min(least, mu.upper), min(mu.upper, most))
 
