@@ -142,35 +142,34 @@ class _Problem:
     farthest = 60.0  # most that a logarithm of a scale moves
 
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
-        self.target, self.own, self.evaluations = read_target(given), cost, 0
+        """Read the target, and merge parts with the same ``build`` and weight unless there is a ``cost``."""
+        self.target, self.custom_cost, self.evaluations = read_target(given), cost, 0
         self.name = next((name for name in ("epsilon", "mu") if name in given), "")
         if not self.name or not number(self.name, given[self.name]) > 0:
             allowed = "{'epsilon': ..., 'delta': ...} or {'mu': ..., 'failure': ...}"
             raise DomainError(f"target must be {allowed} with a loss above 0, got {shown(given)}")
         self.delta, self.failure = (number(at, given.get(at, 0)) for at in ("delta", "failure"))
-        builds = (p.build if isinstance(p.build, Hashable) else id(p.build) for p in parts)
-        kinds: list[Any] = [
-            (build, part.weight) if cost is None else i
-            for i, (build, part) in enumerate(zip(builds, parts, strict=True))
-        ]
+        kinds: list[Any] = list(range(len(parts)))
+        if cost is None:
+            kinds = [(p.build if isinstance(p.build, Hashable) else id(p.build), p.weight) for p in parts]
         rounds: dict[Any, int] = {}
         for kind, part in zip(kinds, parts, strict=True):  # in integers: floats would lose rounds
             rounds[kind] = rounds.get(kind, 0) + part.count
         distinct = list(rounds)
-        self.which = np.array([distinct.index(kind) for kind in kinds])
+        self.variable_of = np.array([distinct.index(kind) for kind in kinds])
         self.parts = [parts[kinds.index(kind)] for kind in distinct]
         self.rounds = [count("the count of equal parts", n, 1, MAX_COUNT) for n in rounds.values()]
         self.counts = np.array(self.rounds, dtype=float)
         self.log_weights = np.log([part.weight for part in self.parts])
 
     def scales(self, x: Array) -> tuple[float, ...]:
-        return tuple(np.exp(x)[self.which].tolist())
+        return tuple(np.exp(x)[self.variable_of].tolist())
 
     def cost(self, x: Array) -> float:
         with np.errstate(over="ignore", under="ignore"):
-            if self.own is not None:
-                own = called("cost", self.own, self.scales(x))
-                return number("the cost", own, 0, open_low=True, open_high=True)
+            if self.custom_cost is not None:
+                value = called("cost", self.custom_cost, self.scales(x))
+                return number("the cost", value, 0, open_low=True, open_high=True)
             squares = float(np.exp(logsumexp(self.log_savings(x))))
         if not 0 < squares < math.inf:
             raise domain("the cost", squares, "(0, inf)", "multiply all weights by one number")
@@ -178,7 +177,7 @@ class _Problem:
 
     def log_savings(self, x: Array) -> Array:
         """Return the logarithms of d log cost/dx, up to a term; NaN or -inf where nothing is saved."""
-        if self.own is None:
+        if self.custom_cost is None:
             return np.asarray(self.log_weights + np.log(self.counts) + 2 * x)
         steps = self.apart * np.eye(len(x))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -247,7 +246,7 @@ class _Problem:
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
         line, inverted = at
         moves = [(~low, ~high) if inverted else (low, high) for low, high in pairs]
-        gains = [n * line.between(*move) for n, move in zip(self.counts, moves, strict=True)]
+        gains = [n * line.change(*move) for n, move in zip(self.counts, moves, strict=True)]
         prices = np.array([-line.gain(gain, of="epsilon") for gain in gains])
         return prices, self._above(answer.upper if answer else line.loss)
 
@@ -271,7 +270,7 @@ class _Problem:
         flat = np.isneginf(savings)
         # step in log-scales without which a cost that is flat here may rise yet: a factor of 22,000
         flat[flat] = [self.cost(x + 10.0 * step) > self.cost(x) for step in np.eye(len(x))[flat]]
-        for i in np.flatnonzero(~((prices > 0) & (np.isfinite(savings) | flat))[self.which]):
+        for i in np.flatnonzero(~((prices > 0) & (np.isfinite(savings) | flat))[self.variable_of]):
             raise DomainError(
                 f"parts[{i}] must be more private, and cost more, at a larger scale; leave it out"
             )

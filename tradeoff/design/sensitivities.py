@@ -101,22 +101,19 @@ class Integral:
         """Return the change by one round more of a factor, in proportion."""
         return self._sum(self.logs[i], log_finite_mass([self.laws[i].mass_at_plus_infinity], [1]))
 
-    def between(self, below: TradeOff, above: TradeOff) -> float:
-        """Return the change from one curve to another next to it."""
-        logs, kept = [], []
+    def change(self, below: TradeOff, above: TradeOff) -> float:
+        """Return the first-order change of the integral and Q(L = inf) if ``above`` replaces ``below``."""
+        logs, kept, c = [], [], float(self.z[0].real)
         for curve in (below, above):
             rounds = [factor.laws()[0].single_rounds(n) for factor, n in curve.factors.items()]
-            moments = [
-                n * _log_moment(_transform(law, float(self.z[0].real), self.digits), self.z.imag)
-                for law, n in rounds
-            ]
+            moments = [n * _log_moment(_transform(law, c, self.digits), self.z.imag) for law, n in rounds]
             logs.append(np.sum(moments, axis=0))
             masses = [law.mass_at_plus_infinity for law, _ in rounds]
             kept.append(log_finite_mass(masses, [n for _, n in rounds]))
-        change = logs[1] - logs[0]
+        rise = logs[1] - logs[0]
         # Logarithms are determined up to multiples of 2 pi i, and neighbours differ by less.
-        change.imag = np.remainder(change.imag + np.pi, 2 * np.pi) - np.pi
-        return self._sum(change, kept[1] - kept[0])
+        rise.imag = np.remainder(rise.imag + np.pi, 2 * np.pi) - np.pi
+        return self._sum(rise, kept[1] - kept[0])
 
     def _sum(self, factor: Complex, log_finite_mass: float = 0.0) -> float:
         """Return the integral with a factor, and the change of 1 - e^log_finite_mass: none in the middle."""
@@ -280,7 +277,7 @@ def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
                     f"losses of {factor!r} are too large for the smoothing here; try another epsilon or delta"
                 )
             below, above, apart = parameter.pair(step)
-            slope = at.gain(n * at.between(below, above) / apart, of=of)
+            slope = at.gain(n * at.change(below, above) / apart, of=of)
             yield factor, parameter.name, parameter.value, slope
         yield factor, "count", n, at.gain(at.counted(i), of=of)
 
