@@ -369,14 +369,13 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     null = [(moments(factor)[0], n) for factor, n in powers.items()]
     other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]
 
-    def expand(law: list[tuple[Moments, int]], sign: int) -> tuple[float, float, float, float]:
-        """Add cumulants; for the other law they are moments of -L, so the first and third change sign."""
-        mean, variance, third = (
-            math.fsum(n * getattr(m, name).mid for m, n in law) for name in ("kl", "variance", "cumulant3")
-        )
+    def sum_cumulants(law: list[tuple[Moments, int]], sign: int) -> tuple[float, float, float, float]:
+        """Return the first four cumulants of L under P (``sign`` -1), or under Q (+1) from those of -L."""
+        names = "kl", "variance", "cumulant3"
+        mean, variance, third = (math.fsum(n * getattr(m, name).mid for m, n in law) for name in names)
         return sign * mean, variance, -sign * third, math.fsum(n * m.cumulant4 for m, n in law)
 
-    both = under_p, under_q = expand(null, -1), expand(other, +1)
+    both = under_p, under_q = sum_cumulants(null, -1), sum_cumulants(other, +1)
     span, offset = lattice(powers)
     estimate = clt(curve).trusted()  # refuses losses too small for floats; right where there are none
     if under_p[1] > 0:

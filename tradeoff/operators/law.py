@@ -83,15 +83,15 @@ class Law:
     def atoms(self) -> tuple[Array, Array, Array]:
         """Return losses, P- and Q-masses of the point masses; for a product, only if all mass is in atoms."""
         (first, _, n), *others = self._pairs
-        law = self._single if others or n > 1 else first
+        law = self._exact_law if others or n > 1 else first
         if law is None:
             raise DomainError("the atoms of a product are not listed; use those of its factors")
         loss, log_p, *_ = law.atoms
         return loss, np.exp(log_p), np.exp(log_p + loss)
 
     @cached_property
-    def _single(self) -> PrivacyLossDistribution | None:
-        """The exact law of a single round, or of a product of few atoms."""
+    def _exact_law(self) -> PrivacyLossDistribution | None:
+        """The law of one factor, or of a product of few atoms; None for others, and between two laws."""
         if any(low is not high for low, high, _ in self._pairs):
             return None
         laws, _, times = zip(*self._pairs, strict=True)
@@ -125,8 +125,8 @@ class Law:
         low, high = np.zeros(at.shape), np.ones(at.shape)
         low[at == np.inf] = 1.0
         finite = np.isfinite(at)
-        if (single := self._single) is not None:
-            low[finite], high[finite] = _single_cdf(single, at[finite], under)
+        if (exact_law := self._exact_law) is not None:
+            low[finite], high[finite] = _bound_cdf(exact_law, at[finite], under)
         else:  # where floats do not hold e^t: P(L > t) and Q(L <= -t) are at most e^-t
             low[finite & (at >= _FARTHEST) & (under == "P")] = (1 - exp(-_FARTHEST)).lower
             high[finite & (at <= -_FARTHEST) & (under == "Q")] = exp(-_FARTHEST).upper
@@ -201,7 +201,7 @@ class Law:
 
     def crossing(self, mass: float, under: Under) -> float:
         """Return about the loss, in nats, where the cdf crosses a mass of at most 1/2."""
-        end = _FARTHEST if self._single is None else 1e300
+        end = _FARTHEST if self._exact_law is None else 1e300
 
         def rarity(t: Array) -> Array:
             """Return the reciprocal of the cdf, which falls, between ``end`` on both sides."""
@@ -211,7 +211,7 @@ class Law:
 
         result = float(bracket_root(rarity, np.array([1 / mass]), farthest=end)[0][0])
         resolved = mass >= _MIN_MASS and abs(result) + 2 * _STEP < end
-        if resolved and self._single is None:  # the mass must begin within two steps
+        if resolved and self._exact_law is None:  # the mass must begin within two steps
             before, after = (self.cdf(result + side * _STEP, under=under) for side in (-1, 2))
             resolved = before.upper <= mass * (1 + _STEP) and after.lower >= mass * (1 - _STEP)
         if not resolved:
@@ -272,7 +272,7 @@ def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Arr
     return Bounds(low, high), Bounds(least, most)
 
 
-def _single_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[Array, Array]:
+def _bound_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[Array, Array]:
     """Bound the mass up to each loss: from below that certainly there, from above that possibly there."""
     loss, log_p, slack, error = law.atoms
     weight = np.exp(log_p + (loss if under == "Q" else 0.0))
