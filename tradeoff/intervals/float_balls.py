@@ -123,10 +123,9 @@ def log(x: FloatBalls) -> FloatBalls:
 
 
 def log1p(x: FloatBalls) -> FloatBalls:
-    """Return log(1 + x) with the error bound of ``log``; 1 + x has a relative error of 2^-53."""
-    middle = np.log1p(x.middle)
-    moved = -np.log1p(-x.radius * _INFLATION / (1 + x.middle))
-    return FloatBalls(middle, moved + function_error(middle) + _LOST)
+    """Return log(1 + x); if |x' - x| <= r, then |log(1 + x') - log(1 + x)| <= -log(1 - r/(1 + x))."""
+    middle, inflated = np.log1p(x.middle), x.radius * _INFLATION  # by more than 1 + x is rounded
+    return FloatBalls(middle, -np.log1p(-inflated / (1 + x.middle)) + function_error(middle) + _LOST)
 
 
 def sqrt(x: FloatBalls) -> FloatBalls:

@@ -285,14 +285,14 @@ class Contour:
         apart = (1, 2, 3, 4, 6, 8, 12, 16, 22, 32, 46, 64)
         below, above = ([self._tilt_at(k + way * step) for step in apart] for way in (-1, 1))
         points = [*below, 0.0 if self.middle else 1.0], [*above, 1.0] if self.middle else above
-        period, log_psi = 8 * self.spread, cache(partial(self._chernoff, x=arb(self.x)))
+        period, log_bound = 8 * self.spread, cache(partial(self._chernoff, x=arb(self.x)))
 
-        def least_alias(points: list[float]) -> tuple[arb, float]:
-            """Return the least logarithm of an alias, and its point; they fall and then rise along them."""
+        def least_alias(tilts: list[float]) -> tuple[arb, float]:
+            """Return the least log of the tilts' bounds on an alias, and its tilt: logs fall, then rise."""
             best: tuple[arb, float] | None = None
-            for c in points:
+            for c in tilts:
                 try:
-                    log = log_psi(c) - abs(c - self.c) * period
+                    log = log_bound(c) - abs(c - self.c) * period
                 except VerificationError:  # as above
                     break
                 if best and float(log) > float(best[0]):
