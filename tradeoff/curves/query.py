@@ -140,7 +140,7 @@ def _checked_options(how: QueryKwargs) -> QueryOptions:
 
 
 def _forced_curve(curve: TradeOff, method: Method) -> TradeOff:
-    """Return a curve that the forced engine answers, where a closed form would."""
+    """Return the curve, or a product of it alone, which engines answer instead of its closed form."""
     if method == "closed-form" and curve.composed:
         raise NoClosedForm(f"{curve!r} has no closed form; leave method out, or force one of the engines")
     if method == "closed-form" or curve.composed:

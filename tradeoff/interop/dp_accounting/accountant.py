@@ -33,6 +33,7 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_a
         super().__init__(neighboring_relation)
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:  # noqa: FBT001 - its interface
+        """Return an error for an event without a plan, else None: ``guarantee`` composes the ledger."""
         try:
             from_event(event, self.neighboring_relation)
         except TradeOffError as error:
