@@ -141,7 +141,9 @@ def integral(
     place = place_line(lines.middle if middle else lines.tail, loss, math.inf, None, middle=middle)
     # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
     digits = 27.0 + math.log(sum(lines.counts))
-    nodes = _nodes(lines.laws, lines.counts, place, accuracy, digits) if place.drawable else None
+    nodes = None
+    with suppress(SizeError):
+        nodes = _nodes(lines.laws, lines.counts, place, accuracy, digits) if place.drawable else None
     if nodes is None:
         return None
     z, logs, product = nodes
@@ -181,19 +183,22 @@ def _nodes(
     accuracy: float,
     digits: float,
 ) -> tuple[Complex, list[Complex], Complex] | None:
-    """Return the nodes where the product matters, K_i and K there; None if too many, or it never decays."""
+    """Return the nodes where the product matters, K_i and K there; None if too many, or it never decays.
+
+    ``SizeError`` where a transform needs too many nodes of its own.
+    """
     c, step, size = place.c, place.step, 64  # the first block, whose size doubles
     # The product is followed to e^-25: with the factor added, 1e-10 of the integral is left out.
     decayed = 25.0
-    try:
-        transforms = [_transform(law, c, digits) for law in laws]
-    except SizeError:
-        return None
+    transforms = [_transform(law, c, digits) for law in laws]
     # At this frequency only atoms are left.
     remaining = -sum(n * t.far(1e100) for t, n in zip(transforms, counts, strict=True))
     tau = 0.0 if remaining > decayed else math.sqrt(2 * accuracy / abs(c * (c - 1)))
     logs = [np.zeros(0, complex)] * len(laws)
-    while size * len(laws) <= 2**22 and (tau or remaining > decayed):
+    most = 2**22, 2**28  # logarithms, and terms of their sums: of a few seconds
+    while size * len(laws) <= most[0] and (tau or remaining > decayed):
+        if size * sum(t.cost(step * size) for t in transforms) > most[1]:
+            return None
         y: Array = step * np.arange(size, dtype=float)
         z: Complex = (c + 1j * y).astype(complex)
         logs = [
