@@ -129,7 +129,7 @@ class Subsampled(Derived):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         base = self.operands[0]
-        if self.flipped and (base.depth > 1 or type(base).beta_bounds is TradeOff.beta_bounds):
+        if self.flipped and (base.depth > 0 or type(base).beta_bounds is TradeOff.beta_bounds):
             # A root of conjugated values, or of roots, takes many of them; conjugating this delta takes one.
             return super().beta_bounds(alpha, tol)
         if self.flipped:
