@@ -234,7 +234,7 @@ def test_beta_of_rare_means_is_narrow():
     """Tilts are about rare rounds alone there: quantiles guessed by them were 1000 deviations off."""
     side = {0: Fraction(16503, 16504), 0.25: Fraction(1, 33008), 1.5: Fraction(1, 33008)}
     f = GaussianMixtures({0: 1}, side, 1.2) ** 15
-    assert f.bounds(0.1).width < 2e-7  # was 3e-4, in half a minute
+    assert f.bounds(0.1).width < 1e-7  # was 3e-4, in half a minute
     assert f.bounds(0.1, tol=1e-6).width < 1e-9
     law = GaussianMixtures({0: 1}, side, 1.2).loss_distribution()
     assert abs(epsilon_for_alpha(Cumulant([(law.sketch(), 15)]), np.array([0.1]))[0]) < 1e-3
