@@ -292,6 +292,13 @@ def test_sup_loss_of_unbounded_losses_is_infinite():
         assert rayleigh(scale, other)[0]().sup_loss >= 2 * math.log(scale / other)
 
 
+def test_sup_loss_next_to_common_zero_is_infinite():
+    """L goes on as -log|x| where both densities are below all floats, a millionth of a billionth wide."""
+    curve = to.from_scipy(st.dgamma(30), st.dgamma(29))
+    assert curve.sup_loss == math.inf
+    assert curve.bounds.delta(37.0).upper > 0  # Q(|x| < e^-35) is about e^-1050
+
+
 def test_epsilon_of_kinks_and_poles_contains_truth():
     kinked = to.from_scipy(st.uniform(0, 2), st.triang(0.3, scale=2))  # slopes 1/.6 and 1/1.4, height 1
     check(kinked.bounds.epsilon(0.0), mpmath.log(2), 0.0, 1e-10)

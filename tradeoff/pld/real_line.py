@@ -479,7 +479,10 @@ def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
     if not seen.any():
         return Piece(np.array([low, low, high]), np.full(3, -np.inf), np.full(3, np.inf))
     inner, loss, margin = inner[seen], loss[seen], margin[seen]
-    ends = [(low, *_loss_at_end(p, q, low, 1.0)), (high, *_loss_at_end(p, q, high, -1.0))]
+    ends = [
+        (low, *_loss_at_end(p, q, low, 1.0, x[x < low][-1:])),
+        (high, *_loss_at_end(p, q, high, -1.0, x[x > high][:1])),
+    ]
     if loss[-1] < loss[0]:
         ends, inner, loss, margin = ends[::-1], inner[::-1], loss[::-1], margin[::-1]
     (bottom, least, off), (top, most, room) = ends
@@ -491,9 +494,13 @@ def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
     )
 
 
-def _loss_at_end(p: Density, q: Density, end: float, way: float) -> tuple[float, float]:
-    """Return L at an end and its error: infinite where L changes more up to the end than next to it."""
-    if np.isinf(end):
+def _loss_at_end(p: Density, q: Density, end: float, way: float, across: Array) -> tuple[float, float]:
+    """Return L at an end and its error, ``across`` the next point on the other side.
+
+    The error is infinite where L changes more up to the end than next to it, or is not known across: where
+    both densities have a zero, L goes on up to it, but they are below all floats.
+    """
+    if np.isinf(end) or np.isnan(log_ratio(p, q, across)[0]).any():
         return 0.0, np.inf
     loss, margin = log_ratio(p, q, np.array([end, *_neighbours(end, way)]))
     with np.errstate(invalid="ignore"):
