@@ -74,6 +74,8 @@ def drawn(law, c):
 @example(discrete_gaussian_law(1.876, 1), 32.07, [0.014, 9.0], 0.1)
 @example(discrete_gaussian_law(1.0, 2), 0.7, [1.5, 3.0], 0.3)
 @example(ReversedPLD(SubsampledPLD(LaplaceLaw(2.0), 1e-3)), 12.0, [0.3, 15.0], 0.2)
+@example(SubsampledPLD(discrete_gaussian_law(20.0, 1), 0.1), 60.0, [0.05, 3.0], 0.1)
+@example(ReversedPLD(SubsampledPLD(discrete_gaussian_law(8.0, 1), 0.1)), 0.3, [0.05, 3.0], 0.1)
 def test_transform_holds_truth_within_errors(law, c, scaled, share):
     """``scaled``: frequencies in units of the tilted standard deviation."""
     result = drawn(law, c)
@@ -94,6 +96,16 @@ def test_transform_holds_truth_within_errors(law, c, scaled, share):
         assert value.real <= result.far(float(at))
         for moved in (at - radius, at + radius):
             assert true.log_rho(moved, result.mean).real <= near[k] + 1e-15
+
+
+@pytest.mark.parametrize("c", [0.3, 1.5, 60.0, 200.0])
+def test_transform_of_many_atoms_leaves_out_rare_ones(c):
+    law = SubsampledPLD(discrete_gaussian_law(9.0, 1), 0.1)
+    result, atoms = drawn(law, c), law.atoms
+    exact = Moment(law, c, 2.0)
+    assert result._level(0).size.item() < len(atoms.loss) / 2
+    assert abs(exact.log_m() - mp.mpf(result.log_m)) <= result.log_m_error < 1e-9
+    assert exact.variance(result.mean) <= result._level(0).variance.item() + 1e-25
 
 
 @pytest.mark.parametrize(
@@ -362,6 +374,23 @@ def test_answer_delta_and_epsilon_hold_truth(case, z, level):
     below, above = engine.answer("epsilon", np.array([level]), None)
     assert not below[0] >= 0 or truth(float(below[0])) >= level
     assert not 0 <= above[0] < np.inf or truth(float(above[0])) <= level
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("curve", "delta", "width"),
+    [
+        (to.subsample(to.mechanisms.ExponentialMechanism(4.57).curve(), 0.002) ** 100, 2.5e-5, 1e-7),
+        (to.mechanisms.DiscreteGaussianVector(29, 4, 9).curve() ** 9, 5e-9, 1e-7),
+    ],
+    ids=["truncated", "atoms"],
+)
+def test_epsilon_of_products_that_decay_late_agrees_with_lattice(curve, delta, width):
+    result = curve.bounds.epsilon(delta)
+    other = curve.bounds.epsilon(delta, method="lattice")
+    assert result.width <= width
+    assert result.lower <= other.upper
+    assert other.lower <= result.upper
 
 
 def test_answer_for_negative_losses_holds_truth():

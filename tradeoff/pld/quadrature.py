@@ -87,7 +87,7 @@ class QuadratureTransform(Transform):
     def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
         """Return all points in one row; errors relative to positive integrals do not exceed the largest."""
         if len(self.atoms.loss):
-            parts = [*parts, of_atoms(self.atoms, self.c, cut=self.cut)]
+            parts = [*parts, of_atoms(self.atoms, self.c, self.digits, cut=self.cut)]
         loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
         return QuadratureNodes(
             loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]])
@@ -231,7 +231,7 @@ class Level:
     def _sums(self, y: Array, *weights: Any, even: bool) -> tuple[list[Complex], Array | None]:
         """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size.
 
-        More than 16 ``even`` steps share their sines, in groups of at most 64; the first ones are returned.
+        More than 16 ``even`` steps share their sines, in groups of at most 256; the first ones are returned.
         """
         if even and len(y) > 16:
             return self._equispaced(y, *weights)
@@ -271,7 +271,7 @@ class Level:
         err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The phases err as those of y, to
         which x and z add up but for 3 units of it.
         """
-        group = min(64, 1 << len(y).bit_length() // 2)
+        group = min(256, 1 << len(y).bit_length() // 2)
         half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
         rise = _phase_rise(z[:, None] * half)
         first = [_add_up(rise, w)[:, :, None] for w in weights]
@@ -376,15 +376,33 @@ def log_moment(
     return np.where(known, value, plain), np.where(known, moved_value, error * 1.01)
 
 
-def of_atoms(atoms: Atoms, c: float, *, cut: bool) -> QuadratureNodes:
-    """Return the atoms as nodes; where ``cut``, the ends must carry nothing.
+@np.errstate(over="ignore", invalid="ignore")  # where sizes are NaN or infinite all atoms are kept
+def of_atoms(atoms: Atoms, c: float, digits: float, *, cut: bool) -> QuadratureNodes:
+    """Return the atoms as nodes, but for those that carry e^-digits together; where ``cut``, the ends must.
+
+    With w_j the masses under the tilt, of sum M(c), and m the tilted mean, M(c + t) >= M(c) e^(tm) by Jensen.
+    So atoms left out have for |t| <= MARGIN at most the share sum w_j e^(MARGIN |L_j - m|)/M(c) of M(c + t),
+    and their share of P's mass is that at c = 0. A mean known to ``wobble`` raises it by e^(MARGIN wobble):
+    masses off by e^(+-off) move it by expm1(2 off) of distances, the sum of n terms by n units of sizes.
 
     Laws that are cut have at most 4e6 log-concave masses, of deviation up to 4e4 atoms: t deviations from the
     tilted centre masses fall by t/4e4 an atom, and add up to at most 1e5 times the last one; nearer to the
     centre that is more than all there is.
     """
-    lost = 0.0
-    if cut:
-        log_w = atoms.log_p + c * atoms.loss
-        lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - log_sum(log_w))))
-    return QuadratureNodes(*atoms, lost)
+    loss, log_p, slack, error = atoms
+    if len(loss) <= _BLOCK and not cut:
+        return QuadratureNodes(*atoms, 0.0)
+    log_w = log_p + c * loss
+    total = log_sum(log_w)
+    lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - total))) if cut else 0.0
+    # A mass and its exponent, and a sum of positive terms.
+    off = slack + abs(c) * error + UNIT * (len(loss) + 8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
+    share = np.exp(log_w - total)
+    mean = share @ loss
+    least = log_sum(log_w - off)
+    wobble = share @ (np.expm1(2 * off) * np.abs(loss - mean) + error + 2 * off * np.abs(loss))
+    least -= MARGIN * wobble * np.exp(total - least)
+    gone = np.maximum(log_w + off + MARGIN * (np.abs(loss - mean) + error) - least, log_p + off)
+    kept = ~(gone < -digits - math.log(len(loss)))
+    lost += float(np.sum(np.exp(gone[~kept]))) * (1 + 1e-9)
+    return QuadratureNodes(loss[kept], log_p[kept], slack[kept], error[kept], lost)

@@ -20,6 +20,7 @@ from tradeoff.accounting.contour.line import (
     try_chernoff,
 )
 from tradeoff.accounting.contour.place import (
+    GOAL,
     Placement,
     coarse_placement,
     least_smoothing,
@@ -253,7 +254,9 @@ class ContourCache:
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.nats else 0.0
         accuracy, middle = max(cost.accuracy, slope * cost.nats), kind == "rest"
         key, cost, sharp = self.evaluate_sharp(kind, x, cost, log_psi)
-        result, needs_smoothing, divided = sharp, sharp.truncation_exceeds(10), None
+        result, truncated, divided = sharp, sharp.truncation_exceeds(10), None
+        # A Gaussian leaves as much of psi as a truncation by ``accuracy`` does.
+        needs_smoothing = sharp.truncation_exceeds(max(10.0, accuracy / GOAL))
         if needs_smoothing and cost.fine < math.inf:
             divided = self.split(kind, x, log_psi)
         if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
@@ -268,7 +271,8 @@ class ContourCache:
                 (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
             )
             allowed = near._replace(most=cost.terms * cost.share)
-            where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws)))
+            each = 0 if sharp.line is None else sharp.line.lasting_terms
+            where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws), each))
             line_key = *key, where.most, where.smoothing_width
             other = self.lines.of(line_key, partial(self._line, lambda: where))
             result = sharp if other.line is None else other
@@ -281,7 +285,8 @@ class ContourCache:
         if noisy and cost.share == 1.0 and (divided := self.split(kind, x, log_psi)) is not None:
             return divided
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
-        finer = 0 < line.smoothing_width < 1.01 * least_smoothing(result.place, accuracy)
+        finer = truncated and not needs_smoothing
+        finer |= 0 < line.smoothing_width < 1.01 * least_smoothing(result.place, accuracy)
         lost = Bounds(0.0, 0.0) if middle else self.leak
         return LineEnclosure(
             line,
@@ -291,7 +296,7 @@ class ContourCache:
             scale=line.scale,
             leak=float(lost.lower),
             refinement_factor=math.inf if finer and not result.truncation_exceeds(300) else 1.0,
-            final=not needs_smoothing,
+            final=not truncated,
             noisy=noisy,
         )
 
@@ -324,15 +329,18 @@ class ContourCache:
             best = np.where(enough.any(axis=1), np.argmax(enough, axis=1), -1)
         for tilt, mine in group_by_key(np.where(best < 0, 0.0, c[best])):
             if tilt:
-                key = tilt, *query_options().choices[1:]
-                point = self.points.of(key, partial(try_chernoff, *self.factors, tilt))
-                result[mine] = point.psi(x[mine])
+                result[mine] = self.point(tilt).psi(x[mine])
         return result
+
+    def point(self, c: float) -> Chernoff:
+        """Return Chernoff's bound at a tilt, infinite where a quadrature is too large."""
+        return self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
 
     def _line(self, placed: Callable[[], Placement]) -> EvaluatedContour:
         place = placed()
         drawable = place.drawable and place.smoothing_width <= 1.0  # lost in a wider Gaussian
-        return EvaluatedContour(place, evaluate_line(*self.factors, place) if drawable else None)
+        line = evaluate_line(*self.factors, place, self.point) if drawable else None
+        return EvaluatedContour(place, line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,8 +406,9 @@ class ContourEngine(Engine[Cost]):
                 return Cost(self.terms, 5 * _TUNING.smoothing, nats=_TUNING.nats, fine=fine)
             return Cost(self.terms, _TUNING.smoothing)
         terms = _TUNING.patient_terms if self.extended_budget else self.terms
-        accuracy = min(_TUNING.smoothing, tol / 3.0)
-        return Cost(terms, 0.0, nats=accuracy, fine=fine) if question == "epsilon" else Cost(terms, accuracy)
+        if question == "epsilon":  # bounds are 0.9 of ``nats`` apart
+            return Cost(terms, 0.0, nats=min(_TUNING.smoothing, tol / 1.25), fine=fine)
+        return Cost(terms, min(_TUNING.smoothing, tol / 3.0))
 
     def refine(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by, nats=effort.nats / by)

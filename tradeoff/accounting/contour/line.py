@@ -12,7 +12,7 @@ stays, and ends where the transforms' own tail bounds take over.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -61,22 +61,20 @@ class Chernoff(NamedTuple):
         return np.asarray(np.exp(np.minimum(sum(terms) + 16 * UNIT * size, 0.0)) + TINY)
 
 
-def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
-    """Return K(c) from above; where the truth is K(0) or K(1), at most 0, use that."""
+def try_chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
+    """Return K(c) from above, infinite where a quadrature is too large.
+
+    Where the truth is K(0) or K(1), at most 0, use that.
+    """
     if c in {0.0, 1.0}:
         return Chernoff(c, 0.0)
-    each = [(n, law.transform(c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
+    try:
+        each = [(n, law.transform(c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
+    except SizeError:
+        return Chernoff(c, math.inf)
     terms = [n * (t.log_m + t.log_m_error) if t is not None else math.inf for n, t in each]
     # A count, a sum, a product and the sum of all: four roundings.
     return Chernoff(c, math.fsum(terms) + 4 * UNIT * _size(terms))
-
-
-def try_chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
-    """Return ``chernoff``, or an infinite bound where a quadrature is too large."""
-    try:
-        return chernoff(laws, counts, c)
-    except SizeError:
-        return Chernoff(c, math.inf)
 
 
 def chernoff_epsilon(
@@ -139,6 +137,8 @@ class ContourLine:
     right: Chernoff
     smoothing_width: float
     scale: float
+    lasting_terms: int = 0
+    """Terms of a node, as many at each of a line with a Gaussian, where more than e^-20 of atoms lasts."""
 
     @property
     def last(self) -> float:
@@ -305,17 +305,28 @@ def _unit(phase: Array) -> Complex:
     return np.asarray(np.cos(phase) + 1j * np.sin(phase))
 
 
-def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Placement) -> ContourLine | None:
-    """Return the line, or None where some density is unknown or a quadrature too large."""
+def evaluate_line(
+    laws: Sequence[Transformed],
+    counts: Sequence[int],
+    place: Placement,
+    point: Callable[[float], Chernoff] | None = None,
+) -> ContourLine | None:
+    """Return the line, or None where some density is unknown or a quadrature too large.
+
+    ``point`` returns the Chernoff points next to it, which other lines may share.
+    """
+    point = partial(try_chernoff, laws, counts) if point is None else point
     place = place._replace(step=few_bits(place.step))  # aliases are those of nodes equally apart
     try:
         each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
         transforms = [t for t in each if t is not None]
         if len(transforms) < len(laws):
             return None
-        log, error, tail_bound = _decayed(transforms, counts, place)
-        left, right = (chernoff(laws, counts, c) for c in (place.left, place.right))
+        log, error, tail_bound, terms = _decayed(transforms, counts, place)
     except SizeError:  # a quadrature grew above its cap: the product decays too late
+        return None
+    left, right = point(place.left), point(place.right)
+    if math.inf in (left.log_m, right.log_m):
         return None
     smoothing = place.smoothing_width**2 * (place.c**2 - place.c) / 2
     logs = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
@@ -338,13 +349,14 @@ def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Pla
         right=right,
         smoothing_width=place.smoothing_width,
         scale=place.scale,
+        lasting_terms=terms,
     )
 
 
 def _decayed(
     transforms: Sequence[Transform], counts: Sequence[int], place: Placement
-) -> tuple[Complex, Array, float]:
-    """Return log of the product at the nodes, absolute errors, and a bound on it past the last node.
+) -> tuple[Complex, Array, float, int]:
+    """Return log of the product at the nodes, absolute errors, a bound past the last one, ``lasting_terms``.
 
     The nodes go on until the truncation is below ``place.goal``; where the cost allowed is spent before, or
     more than e^-20 of a product without smoothing lasts, the bounds are wider.
@@ -393,13 +405,14 @@ def _decayed(
             last >= stop
             or (lasting < 20.0 and not tau)
             or size >= query_options().most(NODE_BYTES)
-            or spent + 2 * len(block) * _cost(transforms, 2 * (last + place.step)) > place.most
+            or spent + min(size, stop / place.step + 1 - size) * _cost(transforms, 2 * last) > place.most
         ):
             bound = far(transforms, counts, last)
         else:
             continue
         tail_bound = math.exp(bound - (tau * last) ** 2 / 2) * (1 + 1e-9)
-        return np.concatenate(log), np.concatenate(error), tail_bound
+        terms = int(min(_cost(transforms, last), place.most)) if lasting < 20.0 else 0
+        return np.concatenate(log), np.concatenate(error), tail_bound, terms
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:
@@ -430,7 +443,7 @@ def _sums(
         log[alive] += n * ratio.log.real + 1j * (n * ratio.log.imag)  # n times a complex -inf would be NaN
         slip[alive] += n * (ratio.error + units * size)
         ceiling[alive] += n * ratio.ceiling
-        if len(y) > 2048:
+        if len(transforms) > 1:
             alive = alive[ceiling[alive] > -_SILENT]
             if not len(alive):
                 break

@@ -13,7 +13,7 @@ from tradeoff.pld.cumulant import Cumulant, SaddleTable
 
 NODE_BYTES = 256  # working memory of a node while a line is evaluated
 _ALIAS = 1e-14  # share of an answer that the neighbouring periods may add: rounding is as large
-_GOAL = 1e-13  # share of an answer that may lie past the last node: more nodes gain nothing
+GOAL = 1e-13  # share of an answer that may lie past the last node: more nodes gain nothing
 _SHARES = np.append(np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8))  # lower tilts less 1, of the saddle
 _REACH = np.geomspace(0.05, 60, 16)  # distances of Chernoff points tried, in tilted deviations
 
@@ -70,9 +70,9 @@ def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
 
     Such lines end at about 5.5/tau for the most part, with 1/512 of the smoothing's error after that.
     """
-    nodes = min(query_options().most(NODE_BYTES), sharp.most / each) / 2
+    nodes = min(query_options().most(NODE_BYTES), sharp.most / (1.1 * each))
     tau = float(max(least_smoothing(sharp, accuracy), 5.5 / (sharp.step * nodes)))
-    goal = 1 / 512 * min(sharp.blur * tau * tau, 1.0) * sharp.goal / _GOAL
+    goal = 1 / 512 * min(sharp.blur * tau * tau, 1.0) * sharp.goal / GOAL
     return sharp._replace(smoothing_width=tau, goal=goal)
 
 
@@ -155,7 +155,7 @@ def _between(
     periods = np.where(gap == 0, math.inf, excess / np.where(gap == 0, 1.0, np.abs(gap)) + spread)
     best = int(np.argmin(periods[: len(below)])), len(below) + int(np.argmin(periods[len(below) :]))
     (left, right), sides = points[[*best]].tolist(), periods[[*best]].tolist()
-    goal = _GOAL * math.exp(min(log_size, 700.0))
+    goal = GOAL * math.exp(min(log_size, 700.0))
     # The density at x of the tilted loss, whose mean is 1/c + 1/(c - 1) above x, over psi.
     deviation = math.sqrt(max(variance, 1e-300))
     apart = min(abs(1 / c + 1 / (c - 1)) / deviation, 1.5)
