@@ -174,6 +174,13 @@ def test_sample_of_density_is_spread():
     assert np.mean(atoms == 1) == pytest.approx(math.exp(-1) / 2, abs=0.01)
 
 
+def test_sample_of_wide_integer_noise_has_all_atoms():
+    law = to.mechanisms.DiscreteGaussian(50).curve().law
+    drawn = np.unique(law.sample(100_000, np.random.default_rng(1)))
+    assert np.min(np.diff(drawn)) == pytest.approx(1 / 50**2)
+    assert len(drawn) > 300
+
+
 @pytest.mark.parametrize(
     ("curve", "t"),
     [(to.subsample(to.Gaussian(1), 1e-4), -2e-4), (to.Gaussian(1e-6), -8e-4), (to.Laplace(1e-4), -1.1e-4)],

@@ -233,7 +233,7 @@ class Law:
         result = np.zeros(size)
         sign = -1.0 if under == "Q" else 1.0
         for law, n in self._parts(under):
-            sketch = law.sketch()
+            sketch = law.sketch() if law.continuous else law.atoms
             weight = np.exp(sketch.log_p)
             finite = 1 - law.mass_at_minus_infinity
             if finite <= 0:

@@ -64,10 +64,12 @@ def common_spacing(values: Array, finest: float) -> float | None:
 
 def on_one_lattice(laws: list[PrivacyLossDistribution]) -> bool:
     """Whether all atoms are multiples of one spacing that is not too fine: then the lattice is exact."""
-    gaps = [_distinct(np.diff(law.atoms.loss)) for law in laws if len(law.atoms.loss) > 1]
+    gaps = [np.diff(law.atoms.loss) for law in laws if len(law.atoms.loss) > 1]
     widest = max((float(np.ptp(law.atoms.loss)) for law in laws if len(law.atoms.loss)), default=0.0)
-    # Nodes across the widest law up to which a common spacing of all atoms is worth having.
-    return not gaps or common_spacing(np.concatenate(gaps), widest / (2**14)) is not None
+    finest = widest / 2**14  # nodes up to which a common spacing of all atoms is worth having
+    if any(np.any((gap > 0) & (gap < finest)) for gap in gaps):
+        return False
+    return not gaps or common_spacing(np.concatenate([_distinct(gap) for gap in gaps]), finest) is not None
 
 
 def _distinct(values: Array) -> Array:
