@@ -172,9 +172,13 @@ def _single(mu: float, *, merged: bool) -> Block:
 
 
 def _spaced(low: float, high: float, scale: float) -> Array:
-    """Return nodes between two logarithms of ratios, even up to the scale, in their logarithm above it."""
-    start, end = (math.asinh(side / (2 * scale)) for side in (low, high))
-    return np.asarray(2 * scale * np.sinh(np.linspace(start, end, _RATIOS)))
+    """Return nodes between two logarithms of ratios, even where most of them are, sparser farther out.
+
+    Their means under P and Q are -scale^2/2 and scale^2/2.
+    """
+    flat = scale * (1 + scale / 3)
+    start, end = (math.asinh(side / flat) for side in (low, high))
+    return np.asarray(flat * np.sinh(np.linspace(start, end, _RATIOS)))
 
 
 def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
@@ -191,8 +195,9 @@ def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool
     """Return the block of both, with their shares of the steps."""
     # More than the rounding of any sum here: more at infinity is never more private.
     infinite = first * one.infinite + second * two.infinite
-    ratio = np.add.outer(first * one.ratio, second * two.ratio)
-    return _placed(one, two, ratio, infinite, max(one.off, two.off) + 8 * UNIT, merged=merged)
+    x, y = one._replace(ratio=first * one.ratio), two._replace(ratio=second * two.ratio)
+    same = one is two and first == second
+    return _placed(x, y, np.add, infinite, max(one.off, two.off) + 8 * UNIT, same=same, merged=merged)
 
 
 def _scaled(block: Block, variance: float, *, merged: bool) -> Block:
@@ -200,21 +205,30 @@ def _scaled(block: Block, variance: float, *, merged: bool) -> Block:
     if variance == 0:
         return block
     other = _single(math.sqrt(variance), merged=merged)
-    ratio = np.multiply.outer(block.ratio, other.ratio)
-    infinite = block.infinite + other.infinite
-    return _placed(block, other, ratio, infinite, block.off + other.off + 8 * UNIT, merged=merged)
+    infinite, off = block.infinite + other.infinite, block.off + other.off + 8 * UNIT
+    return _placed(block, other, np.multiply, infinite, off, same=False, merged=merged)
 
 
-def _placed(one: Block, two: Block, ratio: Array, infinite: float, off: float, *, merged: bool) -> Block:
-    """Return the block of ratios of two independent ones, an outer product, on nodes of its own."""
-    mass = np.multiply.outer(one.mass, two.mass)
+def _placed(
+    one: Block, two: Block, combine: np.ufunc, infinite: float, off: float, *, same: bool, merged: bool
+) -> Block:
+    """Return the block of sums or products of two independent ratios, on nodes of its own.
+
+    Of the two orders of different ratios of the ``same`` block one is enough, with twice the mass.
+    """
     # Nodes are placed by a sixteenth of the ratios: their ends, and the spread of a lognormal ratio of this
     # variance.
-    few, share = ratio[::4, ::4].ravel(), mass[::4, ::4].ravel() / np.sum(mass[::4, ::4])
+    few, share = combine.outer(one.ratio[::4], two.ratio[::4]), np.outer(one.mass[::4], two.mass[::4])
+    few, share = few.ravel(), share.ravel() / np.sum(share)
     # ratios whose squares are floats: larger ones do not change a spread
     scale = float(np.sqrt(np.log1p(np.sum(share * (np.minimum(few, 1e150) - 1) ** 2))))
     nodes = np.append(0.0, np.exp(_spaced(*_ends(few, share), scale)))
-    ratio, mass = ratio.ravel(), mass.ravel()  # rows are sorted, which makes them quick to place
+    if same:
+        i, j = np.tril_indices(len(one.ratio))
+        ratio, mass = combine(one.ratio[i], one.ratio[j]), one.mass[i] * one.mass[j] * (2.0 - (i == j))
+    else:
+        ratio, mass = combine.outer(one.ratio, two.ratio).ravel(), np.outer(one.mass, two.mass).ravel()
+    # Rows are sorted, which makes them quick to place.
     cell = np.searchsorted(nodes, ratio, side="right") - 1
     if merged:
         nearest = nodes[np.maximum(cell, 1)]
