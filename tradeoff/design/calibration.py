@@ -293,6 +293,8 @@ class Search:
         doubts = [p.x for p in self.points if low < p.x < high]
         if not doubts:
             doubts = [self._root(gap, low, high, self.tol / 4)]
+            if not self._is_wide(*(self._bracket or (met, unmet))):
+                return
         near, blur = self._decided[:2], max(self._tried(x).blur for x in doubts)
         slope = abs(
             (self._place(near[0].x) - self._place(near[1].x)) / (near[0].gap - near[1].gap or math.nan)
