@@ -39,7 +39,7 @@ from tradeoff.curves.parameters import (
 )
 from tradeoff.display import rounded
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
-from tradeoff.intervals.bounds import Array, Bounds, Pair, decimal, make_bounds
+from tradeoff.intervals.bounds import Array, Bounds, Pair, add_up, decimal, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum, rational
 from tradeoff.intervals.roots import bracket_sides
 
@@ -181,7 +181,7 @@ def explain_infinity(curve: TradeOff) -> str:
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     """Bound f(alpha) by the hook of the curve and the facts of every curve."""
     lower, upper = curve.beta_bounds(alpha, tol)
-    upper = np.minimum(upper, (1 - Bounds.of(alpha)).upper)
+    upper = np.minimum(upper, add_up(1.0, -alpha))
     lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
     first, last = alpha == 0, alpha == 1
     if first.any():

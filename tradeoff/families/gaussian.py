@@ -137,7 +137,8 @@ class Gaussian(ClosedForm):
         if (limit := self._limit) is not None:
             return limit.beta_bounds(alpha, tol)
         if len(alpha) > MANY:
-            return shifted_tail(alpha, self.mu)[0], shifted_tail(alpha, self.least)[1]
+            low, high = shifted_tail(alpha, self.mu)
+            return low, high if self.square is None else shifted_tail(alpha, self.least)[1]
         return super().beta_bounds(alpha, tol)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:

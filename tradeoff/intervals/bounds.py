@@ -127,7 +127,7 @@ class Bounds(Generic[Side_co]):
 
     def __add__(self, other: Bounds | ArrayLike) -> Bounds:
         (a, b), (c, d) = sides_of(self), sides_of(other)
-        return make_bounds(_add_down(a, c), -_add_down(-b, -d))
+        return make_bounds(_add_down(a, c), add_up(b, d))
 
     __radd__ = __add__
 
@@ -140,10 +140,11 @@ class Bounds(Generic[Side_co]):
     @np.errstate(all="ignore")
     def __mul__(self, other: Bounds | ArrayLike) -> Bounds:
         """Return the product; 0 times infinity is 0, as infinity means the absence of a bound."""
-        x, y = _stack_ends(*sides_of(self), *sides_of(other))
-        nothing = (x == 0) | (y == 0)
-        value = np.where(nothing, 0.0, x * y)
-        return _extremes(value, nothing | np.isinf(x) | np.isinf(y), (x, y))
+        (a, b), (c, d) = sides_of(self), sides_of(other)
+        if (a >= 0).all() and (c >= 0).all():
+            least, most = _times(a, c), _times(b, d)
+            return make_bounds(_round_down(*least), -_round_down(-most[0], most[1]))
+        return _extremes(*_times(*_stack_ends(a, b, c, d)))
 
     __rmul__ = __mul__
 
@@ -154,7 +155,7 @@ class Bounds(Generic[Side_co]):
         # A divisor with an end at 0 gets the 0 of its own sign.
         x, y = _stack_ends(a, b, c + 0.0, np.where(d == 0, -0.0, d))
         value = x / y
-        result = _extremes(value, (x == 0) | (y == 0) | np.isinf(x), (y,))
+        result = _extremes(value, _exact(value, (x == 0) | (y == 0) | np.isinf(x), (y,)))
         inside = (c < 0) & (d > 0)
         return make_bounds(np.where(inside, -np.inf, result.lower), np.where(inside, np.inf, result.upper))
 
@@ -238,19 +239,39 @@ def _stack_ends(a: Array, b: Array, c: Array, d: Array) -> Pair:
     return ends[::2], ends[1::2]
 
 
-def _extremes(value: Array, exact: Any, by: Sequence[Array]) -> Bounds:
-    """Bound values, exact also where an operand is 1, or a power of two and nothing subnormal or infinite."""
-    is_normal = (np.abs(value) > 2.0**-1022) & (np.abs(value) < np.inf)  # below, halving may round to that
+def _times(x: Array, y: Array) -> tuple[Array, Any]:
+    """Return products rounded to nearest, and where they are exact; 0 times infinity is 0."""
+    nothing = (x == 0) | (y == 0)
+    value = np.where(nothing, 0.0, x * y)
+    return value, _exact(value, nothing | np.isinf(x) | np.isinf(y), (x, y))
+
+
+def _exact(value: Array, exact: Any, by: Sequence[Array]) -> Any:
+    """Return where values are exact: also where an operand is 1, or a power of two and nothing subnormal."""
+    size = np.abs(value)
+    is_normal = (size > 2.0**-1022) & (size < np.inf)  # below, halving may round to that
     for each in by:
         exact = exact | (np.abs(each) == 1) | (is_normal & (np.abs(np.frexp(each)[0]) == 0.5))
+    return exact
+
+
+def _extremes(value: Array, exact: Any) -> Bounds:
+    """Bound values by the least and the greatest in each column."""
     return make_bounds(np.min(_round_down(value, exact), axis=0), np.max(-_round_down(-value, exact), axis=0))
 
 
 def _round_down(value: Array, exact: Any) -> Array:
     """Return the float below a value rounded to nearest; a 0 has the sign of the truth, and NaN no bound."""
     exact = exact | ((value == 0) & ~np.signbit(value))
-    rounded = np.where(exact, value, np.nextafter(value, -np.inf))
-    return np.where(np.isnan(value), -np.inf, rounded)
+    rounded = np.asarray(np.nextafter(value, -np.inf))
+    np.copyto(rounded, value, where=exact)
+    rounded[np.isnan(rounded)] = -np.inf
+    return rounded
+
+
+def add_up(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the least float >= x + y."""
+    return -_add_down(-_array(x), -_array(y))
 
 
 @np.errstate(all="ignore")

@@ -45,8 +45,11 @@ def shifted_tail(alpha: Array, mu: float) -> tuple[Array, Array]:
 
 def _below(x: Array) -> Array:
     """Return Phi(x), by phi(x) R(-x) where ``ndtr`` would flush it to 0."""
-    far = np.clip(x, -1e150, _FLUSHED)
-    return np.asarray(np.where(x < _FLUSHED, np.exp(-far * far / 2 - _LOG_2PI / 2) * _mills(-far), ndtr(x)))
+    result, small = np.asarray(ndtr(x)), np.asarray(x < _FLUSHED)
+    if small.any():
+        far = np.clip(x, -1e150, _FLUSHED)
+        result = np.where(small, np.exp(-far * far / 2 - _LOG_2PI / 2) * _mills(-far), result)
+    return result
 
 
 def tail_above(x: Bounds) -> Bounds:
