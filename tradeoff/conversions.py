@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.optimize.elementwise import find_root
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
@@ -268,6 +267,8 @@ def _ends(orders: Array, bounds: Array, accuracy: float) -> Array:
             large = np.logaddexp(log_x + k * u, log_rest - k * v)
             of_order = np.where(k * u < 0.5, small, large) / k
         return np.asarray(np.minimum(np.where(k == 0, x * u - rest * v, of_order) / bound, 1e6) - 1)
+
+    from scipy.optimize.elementwise import find_root  # its import takes 0.1 s
 
     arguments = tuple(np.broadcast_arrays(orders, bounds, _PLACES))
     low, high = (np.full(arguments[0].shape, math.log(end)) for end in (1e-150, 1400.0))

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from scipy.linalg import toeplitz
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count
@@ -234,6 +233,8 @@ def strategy_sensitivity(
     most = min(most, count("participations", most if participations is None else participations, 1, MOST))
     matrix = np.array(checked)
     if is_toeplitz:
+        from scipy.linalg import toeplitz  # its import takes 0.03 s
+
         matrix = np.asarray(toeplitz(np.pad(matrix, (0, n))[:n], np.zeros(n)))
     if is_toeplitz and np.all(np.diff(matrix[:, 0]) <= 0) and np.min(matrix) >= 0:
         square = float(total_of(sum_rows(Bounds.of(matrix[:, : most * apart : apart])) ** 2).upper)

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Array, Bounds
@@ -307,6 +306,7 @@ class RealLineLaw:
         inside = np.append((below >= 0) & (below < last), (above > 0) & (above <= last)) & np.isfinite(good)
         search = np.flatnonzero(inside & np.isfinite(np.where(upper, piece.high[bad], piece.low[bad])))
         if len(search):
+            from scipy.optimize import elementwise  # its import takes 0.1 s
 
             def height(at: Array, goal: Array, upper: Array) -> Array:
                 value, margin = log_ratio(self.first, self.second, at)
