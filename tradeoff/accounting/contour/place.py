@@ -68,7 +68,7 @@ class Placement(NamedTuple):
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows.
 
-    Such lines end at about 5.5/tau for the most part, with 1/512 of the smoothing's error after that.
+    Such lines end at 5.5/tau or at most a tenth farther, with 1/512 of the smoothing's error after that.
     """
     nodes = min(query_options().most(NODE_BYTES), sharp.most / (1.1 * each))
     tau = float(max(least_smoothing(sharp, accuracy), 5.5 / (sharp.step * nodes)))
