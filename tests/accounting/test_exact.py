@@ -8,19 +8,22 @@ from flint import arb
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tests.truth.atoms import Law, PureDP
 from tests.truth.balls import ball
 from tests.truth.built import built
-from tests.truth.claims import check
+from tests.truth.claims import check, overlap
+from tests.truth.continuous import Laplace
 from tests.truth.operators import Mixture, ReversedPLD, Subsampled
 from tests.truth.operators import Product as Of
 from tests.truth.polygons import Polygon
 from tradeoff import Bounds
-from tradeoff.accounting.exact import ExactEngine
+from tradeoff.accounting.exact import ExactEngine, ProfileSumEngine
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw, binomial_law
+from tradeoff.pld.shifts import LaplaceLaw
 
 PAIR = Polygon((F(0), F(3, 4), F(1)), (F(3, 5), F(1, 10), F(0)))  # both losses negative, and Q(L = inf) > 0
 MANY = Polygon(*zip(*((F(k, 130), (1 - F(k, 130)) ** 2) for k in range(131)), strict=True))
@@ -55,6 +58,75 @@ def test_exact_delta_and_beta_hold_truth(factors, epsilon, alpha):
     check(Bounds(low, high), spec.delta(epsilon))
     (low,), (high,) = result.answer("beta", np.array([alpha]), None)
     check(Bounds(low, high), spec.beta(alpha))
+
+
+@given(
+    st.lists(st.tuples(specs, st.integers(1, 2)), min_size=1, max_size=2),
+    log_uniform(1e-3, 30.0),
+    *(st.floats(-30, 30), log_uniform(1e-12, 0.999), log_uniform(1e-30, 0.999)),
+)
+@example([(PAIR, 2)], 0.3, -5.0, 0.999, 1e-9)
+@example([(ReversedPLD(Subsampled(PureDP(20.0), 1 - 1e-9)), 1)], 1e-3, 19.6, 0.1, 0.9)
+@example([(PureDP(0.1), 3)], 0.2, 0.4999999, 1e-9, 1e-20)
+def test_exact_sum_of_laplace_profiles_holds_truth(factors, scale, epsilon, alpha, delta):
+    factors = [*factors, (Laplace(scale), 1)]
+    spec = Of(tuple(factors))
+    result = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors])
+    assert isinstance(result.exact, ProfileSumEngine)
+    for x in (epsilon, -epsilon):
+        check(answered(result, "delta", x), spec.delta(x), relative=1e-9, absolute=1e-13)
+    for x in (alpha, 1 - alpha):
+        check(answered(result, "beta", x), spec.beta(x))
+    for x in (delta, 1 - delta):
+        if spec.mass_at_plus_infinity() < ball(x) < 1:
+            check(answered(result, "epsilon", x), spec.epsilon(x))
+
+
+def answered(product, question, at):
+    """Return the bounds of the exact engine alone."""
+    (low,), (high,) = product.exact.answer(question, np.array([at]), None)
+    return Bounds(low, high)
+
+
+@pytest.mark.parametrize("x", [-3.0, -0.4, 0.0, 0.25, 0.7, 1.55, 4.0])
+def test_exact_sum_of_laplace_profiles_matches_integral(x):
+    """Both orders of three atoms next to Laplace noise, from the densities alone.
+
+    E_Q (1 - e^(x - L))_+ = int (q - e^x p)_+, in pieces between the breaks of the densities and where q = e^x
+    p, which is l + |y| - |y - shift| = x for an atom at loss l.
+    """
+    shift, loss, mass = 0.6, np.array([-1.5, 0.2, 0.95]), np.array([0.4, 0.35, 0.15])
+    above = float(1 - mass @ np.exp(loss))  # Q(L = inf); P(L = -inf) is 0.1
+    law = AtomicLaw(loss, np.log(mass), 0.1, above)
+    with mp.workdps(50):
+        s, moved = mp.exp(mp.mpf(x)), mp.mpf(shift)
+        truth = mp.mpf(above)
+        for at, log_p in zip(loss.tolist(), law.log_p.tolist(), strict=True):
+            p, q = mp.exp(mp.mpf(log_p)), mp.exp(mp.mpf(log_p) + mp.mpf(at))
+
+            def gain(y, p=p, q=q):
+                return mp.mpf(max(q * mp.exp(-abs(y - moved)) - s * p * mp.exp(-abs(y)), 0)) / 2
+
+            root = (mp.mpf(x) - mp.mpf(at) + moved) / 2
+            ends = sorted({mp.mpf(0), moved, min(max(root, mp.mpf(0)), moved)})
+            truth += mp.quad(gain, [-mp.inf, *ends, mp.inf])
+    low, high = answered(Composition([law, LaplaceLaw(shift)], [1, 1]), "delta", x)
+    assert low - 1e-30 <= truth <= high + 1e-30
+    assert high - low < 1e-13
+
+
+def test_product_of_atoms_and_laplace_noise_is_added_up():
+    """Next to Gaussian noise contours end soon, and answer many questions at once."""
+    atoms = to.PiecewiseLinear([0, 0.1, 0.4, 1], [1, 0.6, 0.2, 0])
+    for smooth, engine in ((to.Laplace(0.3), "exact"), (to.Gaussian(0.3), "contour")):
+        assert next(step.engine for step in (atoms @ smooth).explain(delta=1e-5).steps) == engine
+
+
+@given(st.integers(1, 3), log_uniform(0.05, 2.0), st.floats(-4, 6))
+def test_exact_sum_of_profiles_agrees_with_contour(k, scale, epsilon):
+    f = to.PureDP(0.7) ** k @ to.Laplace(scale)
+    both = [f.bounds.delta(epsilon, method=method) for method in ("exact", "contour")]
+    assert overlap(*both)
 
 
 @given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))
@@ -205,3 +277,22 @@ def test_engines_charge_declared_errors(seed):
             for least, level, most in zip(low.tolist(), levels.tolist(), high.tolist(), strict=True):
                 assert most == np.inf or sums.stick(ball(most).exp()) <= level + NOTHING
                 assert least == -np.inf or sums.stick(ball(least).exp()) >= level - NOTHING
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9))])
+def test_exact_sum_of_laplace_profiles_charges_declared_errors(seed):
+    rng = np.random.default_rng(seed)
+    with mp.workdps(50):
+        loss, mass, law = drawn(rng)
+        n, scale = int(rng.integers(1, 4)), float(10 ** rng.uniform(-2, 1))
+        product = Composition([LaplaceLaw(scale), law], [1, n])
+        x = np.concatenate([rng.normal(0, np.sqrt(n) * float(max(map(abs, loss))), 6), [0.9 * scale, -scale]])
+        both = [(p, p * mp.exp(x)) for x, p in zip(loss, mass, strict=True)]
+        pairs = [tuple(arb(mp.nstr(each, 45)) for each in pair) for pair in both]
+        atoms = Law(pairs, 1 - sum(q for _, q in pairs), 1 - sum(p for p, _ in pairs)).power(n)
+        for epsilon in x.tolist():
+            s = ball(epsilon).exp()
+            smooth = [q * Laplace(scale).stick(s * p / q) for p, q in atoms.pairs]
+            low, high = answered(product, "delta", epsilon)
+            assert low <= sum(smooth, atoms.at_plus) + NOTHING
+            assert sum(smooth, atoms.at_plus) <= high + NOTHING

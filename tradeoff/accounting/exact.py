@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
-from tradeoff.accounting.engine import Engine, Place
+from tradeoff.accounting.engine import Enclosure, Engine, Place
 from tradeoff.accounting.lattice.convolve import ProfileTable
-from tradeoff.accounting.options import Question
-from tradeoff.intervals.bounds import Array, Index, Pair
-from tradeoff.pld.cumulant import Cumulant
+from tradeoff.accounting.options import WIDTHS, Question
+from tradeoff.intervals.bounds import Array, Bounds, Index, Pair
+from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.discrete import AtomicLaw, merged
-from tradeoff.pld.law import Atoms, PrivacyLossDistribution, combine_masses_at_infinity
-from tradeoff.pld.units import SUBNORMAL, TINY, UNIT
+from tradeoff.pld.law import Atoms, PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
+from tradeoff.pld.special import applied
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, down, up
 
 MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; of more, the lattice answers
 _UNKNOWN = 1e100  # slack of masses known to nothing, which are below 1e-14: no float holds 330 multiplied
@@ -53,6 +55,98 @@ class ExactEngine(Engine[None]):
         if question == "beta":
             return beta(self.law, self.mass_at_plus_infinity, at)
         return super().answer(question, at, tol, known)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProfileSum(Enclosure):
+    """Profile of f (x) g by that of g, f with Q-masses q_j at losses l_j and Q(L_f = inf) = r.
+
+    delta(x) = E_Q (1 - e^(x - L_f - L_g))_+, where L_f = l_j leaves delta_g(x - l_j), and L_f = inf leaves 1:
+
+        delta(x) = sum_j q_j delta_g(x - l_j) + r.
+
+    In the other order losses are -L and Q is P: the atoms are p_j at -l_j, and r is P(L_f = -inf).
+    """
+
+    law: PrivacyLossDistribution
+    """That of g, which is symmetric."""
+
+    loss: Bounds[Array]
+    mass: Bounds[Array]
+    rest: Bounds[float]
+
+    def bound(self, x: Array) -> Bounds[Array]:
+        x = -x if self.kind == "other" else x
+        n, low, high = len(self.loss.lower), np.empty(len(x)), np.empty(len(x))
+        each = max(2**16 // n, 1)  # numbers at once stay in a cache
+        for first in range(0, len(x), each):
+            some = slice(first, first + each)
+            at = Bounds.of(x[some, None]) - self.loss
+            profile = self.law.profile(Bounds(at.lower.ravel(), at.upper.ravel()))
+            assert profile is not None  # noqa: S101 - laws without one are not added up
+            for result, side, mass in zip((low, high), profile, self.mass, strict=True):
+                result[some] = applied(side.reshape(-1, n), mass)
+        # A sum of n products of positive numbers errs by n units of itself, each by underflow.
+        return Bounds(down(low, n + 2) - n * TINY, up(high, n + 2) + n * TINY) + self.rest
+
+
+class ProfileSumEngine(Engine[int]):
+    """Bounds from the profile of the one factor with a continuous law, added up over the atoms of the others.
+
+    ``others`` is the law of their product, without ``mass_at_plus_infinity``.
+    """
+
+    name = "exact"
+
+    def __init__(
+        self,
+        law: PrivacyLossDistribution,
+        others: AtomicLaw,
+        mass_at_plus_infinity: float,
+        cumulant: Cumulant,
+    ) -> None:
+        self._cumulant = cumulant
+        loss = Bounds.of(others.loss) + Bounds(-others.atoms.error, others.atoms.error)
+        logs, lost = (others.log_p, others.log_p + others.loss), Bounds(0.0, others.lost)
+        p, q = (
+            Bounds.of(_masses(log).astype(float)) * Bounds(np.maximum(1 - slack, 0.0), 1 + slack)
+            for log, slack in zip(logs, _slacks(others), strict=True)
+        )
+        below, above = (
+            bound_mass(mass) + lost for mass in (others.mass_at_minus_infinity, mass_at_plus_infinity)
+        )
+        scale = cumulant.spread
+        self.forward = ProfileSum(scale=scale, final=True, law=law, loss=loss, mass=q, rest=above)
+        self.backward = replace(self.forward, kind="other", loss=-loss, mass=p, rest=below)
+
+    def initial_effort(self, question: Question, tol: float | None) -> int:
+        """Return the only effort: sums are as fine as they get."""
+        return 0
+
+    def coarse(self, effort: int) -> int:
+        return effort
+
+    def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
+        """Answer as every engine does, and sample suprema closely enough for the width of a contour."""
+        goal = WIDTHS["contour"]["beta"].goal if tol is None and question == "beta" else tol
+        return super().answer(question, at, goal, known)
+
+    def evaluation_points(self, x: Array, delta: Array | None = None) -> list[tuple[Place[int], Index]]:
+        forward, backward = np.flatnonzero(x >= 0), np.flatnonzero(x < 0)
+        return [(lambda _: self.forward, forward), (lambda _: self.backward, backward)]
+
+    def loss_at_delta(self, delta: Array) -> Array:
+        leak, at_zero = self.forward.rest.upper, self.forward.bound(np.zeros(1)).upper
+        x = self._saddles.x_for(np.log(np.maximum(delta - leak, TINY)))
+        return np.where(delta > at_zero, np.log1p(-delta), x)
+
+    @cached_property
+    def _saddles(self) -> SaddleTable:
+        return SaddleTable(self.cumulant, (0.0, 1.0), start=1.0)
+
+    @property
+    def cumulant(self) -> Cumulant:
+        return self._cumulant
 
 
 def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> AtomicLaw | None:

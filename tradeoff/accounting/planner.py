@@ -29,11 +29,12 @@ from tradeoff.accounting.options import (
 )
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
+from tradeoff.pld.batched import sketches
+from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
 from tradeoff.pld.units import TINY, UNIT
 
 if TYPE_CHECKING:
-    from tradeoff.accounting.exact import ExactEngine
     from tradeoff.accounting.lattice.engine import LatticeEngine
 
 
@@ -103,14 +104,25 @@ class Composition:
         return ContourEngine(self.laws, self.counts, symmetric=self.symmetric)
 
     @cached_property
-    def exact(self) -> ExactEngine | None:
-        """The exact sums, where the atoms of the product are few."""
-        if self.rounds:
+    def exact(self) -> Engine[Any] | None:
+        """The exact sums, where the atoms of the product, or of all factors but one, are few."""
+        if self.rounds > 1:
             return None
-        from tradeoff.accounting.exact import ExactEngine, product
+        from tradeoff.accounting.exact import ExactEngine, ProfileSumEngine, product
 
-        law = product(self.laws, self.counts)
-        return None if law is None else ExactEngine(law, self.mass_at_plus_infinity)
+        pairs = list(zip(self.laws, self.counts, strict=True))
+        others = [(law, n) for law, n in pairs if not law.continuous]
+        if not others or (rest := product(*zip(*others, strict=True))) is None:
+            return None
+        if not self.rounds:
+            return ExactEngine(rest, self.mass_at_plus_infinity)
+        (law,) = (law for law in self.laws if law.continuous)
+        if len(rest.loss) > 2**12 or not law.symmetric or law.profile(Bounds.of(np.zeros(1))) is None:
+            return None
+        above = combine_masses_at_infinity(
+            [law.mass_at_plus_infinity for law, _ in others], [n for _, n in others]
+        )
+        return ProfileSumEngine(law, rest, above, Cumulant(sketches(self.laws, self.counts)))
 
     @cached_property
     def law(self) -> PrivacyLossDistribution | None:
@@ -130,7 +142,8 @@ class Composition:
             forced = self.exact if method == "exact" else getattr(self, method)
             yield from [(forced, "requested")] if forced is not None else []
         elif self.exact is not None:
-            yield self.exact, "the atoms of the product are few: they are added up"
+            many = "all factors but one" if self.rounds else "the product"
+            yield self.exact, f"the atoms of {many} are few: they are added up"
         elif not self.contour.possible:
             yield self.lattice, "a density has no closed form: only the lattice holds it"
         elif self._on_one_lattice:

@@ -264,6 +264,10 @@ class PrivacyLossDistribution(ABC):
 
         return QuadratureTransform(self, c, digits) if self.has_transform else None
 
+    def profile(self, loss: Bounds[Array]) -> Bounds[Array] | None:
+        """Bound delta at losses known by bounds, in a fraction of a microsecond each; by default None."""
+        return None
+
     def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
         """Return a law and a count with the same product, the law as simple as can be."""
         return self, count

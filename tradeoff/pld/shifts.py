@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.intervals.bounds import Array, Complex
+from tradeoff.intervals.bounds import Array, Bounds, Complex
+from tradeoff.intervals.float_balls import FloatBalls, expm1, maximum, minimum
 from tradeoff.pld.components import AffineBase, Component, QuadratureNodes, panel_rule
 from tradeoff.pld.law import (
     Atoms,
@@ -61,6 +62,15 @@ class LaplaceLaw(PrivacyLossDistribution):
     def components(self) -> list[Component]:
         return [Component(IntervalBase(self.epsilon))]
 
+    def profile(self, loss: Bounds[Array]) -> Bounds[Array] | None:
+        """Bound 1 - e^((x - epsilon)/2) for |x| <= epsilon, 0 above and 1 - e^x below, the greatest of them.
+
+        A unit of epsilon, which may be rounded up, is in the error.
+        """
+        x, shift = FloatBalls.of(loss), FloatBalls(self.epsilon, 2 * UNIT * self.epsilon)
+        low, high = maximum(-expm1(minimum((x - shift) / 2, 0.0)), -expm1(minimum(x, 0.0))).ends()
+        return Bounds(np.maximum(low, 0.0), np.minimum(high, 1.0))
+
     def transform(self, c: float, digits: float) -> Transform | None:
         return LaplaceTransform(self, c, digits)
 
@@ -88,6 +98,7 @@ class BoundedRangeLaw(LaplaceLaw):
 
     atoms = PrivacyLossDistribution.atoms
     description = PrivacyLossDistribution.description
+    profile = PrivacyLossDistribution.profile
 
     units = 12
     """Units of the factor: 8 of expm1, and a quotient."""
