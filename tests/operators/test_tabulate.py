@@ -17,6 +17,7 @@ from tests.golden.oracle import exact, laplace_power_delta
 from tests.strategies import (
     alphas,
     curves,
+    exact_curves,
     factors,
     float_curves,
     gaussians,
@@ -31,7 +32,7 @@ from tests.truth.built import built
 from tests.truth.claims import check, overlap
 from tests.truth.continuous import Gaussian, Laplace
 from tests.truth.operators import Product, Subsampled
-from tradeoff.operators.tabulate import Nodes, chords, under
+from tradeoff.operators.tabulate import Nodes, chords, segments, under
 
 TAILS = [Fraction(1, 10**k) for k in range(20, 0, -1)] + [Fraction(3, 10), Fraction(1, 2)]
 
@@ -196,6 +197,37 @@ class TestNodes:
         lower, upper = f.tabulate(nodes) if nodes else f.tabulate()
         assert lower.bounds(alpha).lower <= f.bounds(alpha).upper
         assert upper.bounds(alpha).upper >= f.bounds(alpha).lower
+
+    @given(st.one_of(exact_curves, float_curves))
+    def test_nodes_from_the_supremum_on_hold_mass_at_infinity(self, f):
+        top = max(f.sup_loss, 0.0)
+        nodes = Nodes.of(f, np.array([top, np.nextafter(top, np.inf), top + 1.0]))
+        truth = f.rational().mass_at_infinity
+        assert np.all(nodes.lower <= truth.upper)
+        assert np.all(nodes.upper >= truth.lower)
+        assert np.all(nodes.upper - nodes.lower <= 2.0**-50)
+
+
+@given(st.one_of(exact_curves, float_curves))
+def test_segments_are_lines_through_both_vertices(f):
+    """Coordinates of floats are multiples of 2^-1074, of which the smaller of x and 1 - x is exact."""
+    for (a, b, c), ends in zip(segments(f), pairwise(f.vertices), strict=True):
+        assert a >= 0 < b
+        assert all(a * x + b * y == c for x, y in ends)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "width"), [(2, 5e-4), (3, 1.1e-3), (4, 3e-3)])
+def test_nested_maxima_stay_narrow(k, width):
+    """Each is a polygon times Laplace noise, and the maximum of that and a Gaussian."""
+    f = to.Gaussian(0.5)
+    for _ in range(k):
+        product = f @ to.Laplace(0.3)
+        f = to.maximum(product, to.Gaussian(1.0))
+    low, high = f.bounds.epsilon(1e-5)
+    assert low <= high <= low + width
+    forced = product.bounds.delta(low, method="contour")
+    assert overlap(product.bounds.delta(low), forced)
 
 
 class TestInTheAlgebra:

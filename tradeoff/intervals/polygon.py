@@ -26,14 +26,14 @@ Point = tuple[int, int]  # a pair (alpha, beta) of multiples of 2^-1074
 def whole(x: float) -> int:
     """Return a float as its multiple of 2^-1074."""
     n, d = float(x).as_integer_ratio()
-    return n * (ONE // d)
+    return n << (1075 - d.bit_length())
 
 
 def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     """Return the corners (x/d, y/d), as (x, y, d), where half-planes and alpha, beta >= 0 intersect."""
     kept: list[Line] = []
     # Steepest first: of parallel lines the one farther out comes last, and removes the other.
-    for line in sorted([*map(_reduced, lines), (1, 0, 0), (0, 1, 0)], key=cmp_to_key(_steeper)):
+    for line in sorted([*map(reduced, lines), (1, 0, 0), (0, 1, 0)], key=cmp_to_key(_steeper)):
         if kept and _cross(kept[-1], line) == 0:
             kept.pop()
         while len(kept) > 1:
@@ -71,7 +71,7 @@ def hull(points: Iterable[Point]) -> list[Point]:
     return list(zip(alpha[:stop].tolist(), beta[:stop].tolist(), strict=True))
 
 
-def _reduced(line: Line) -> Line:
+def reduced(line: Line) -> Line:
     """Divide by the common power of two, most of which is that of the scale."""
     every = line[0] | line[1] | line[2]
     shift = max((every & -every).bit_length() - 1, 0)

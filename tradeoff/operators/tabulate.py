@@ -26,8 +26,8 @@ from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, PrecisionError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.intervals.functions import exp, expm1, meet, minimum
-from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
+from tradeoff.intervals.functions import clip, exp, expm1, meet, minimum
+from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, reduced, whole
 
 STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 
@@ -64,10 +64,10 @@ class Nodes:
 
     def refine(self, epsilon: Array, tol: float | None = None) -> Nodes:
         """Return all nodes, with bounds at new or known ones to the relative width ``tol``."""
-        low, high = self.curve.bounds.delta(epsilon, tol=tol)
-        # No loss is above sup L.
-        last = self.curve.mass_at_infinity.upper
-        high = np.where(epsilon >= self.curve.sup_loss, np.minimum(high, last), high)
+        # From sup L on delta is Q(L = inf); to find that out takes an engine longer than all other nodes.
+        low, high = (np.full(len(epsilon), side) for side in clip(self.curve.mass_at_infinity, 0.0, 1.0))
+        if (inner := epsilon < self.curve.sup_loss).any():
+            low[inner], high[inner] = self.curve.bounds.delta(epsilon[inner], tol=tol)
         every, at = np.unique(np.append(self.epsilon, epsilon), return_inverse=True)
         lower, upper = np.zeros(len(every)), np.ones(len(every))
         np.maximum.at(lower, at, np.append(self.lower, low))
@@ -189,6 +189,9 @@ def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
 
 def segments(f: PiecewiseLinear) -> list[Line]:
     """Return the lines of a polygon, which is the largest of them and 0."""
+    if not f.is_rational:
+        each = ((b - d, c - a, a, b) for (a, b), (c, d) in pairwise(f.wholes))
+        return [reduced((rise * ONE, run * ONE, rise * a + run * b)) for rise, run, a, b in each]
     result = []
     for (a, b), (c, d) in pairwise(f.vertices):
         rise, run, level = b - d, c - a, (b - d) * a + (c - a) * b
@@ -264,7 +267,8 @@ def refined_nodes(f: TradeOff) -> Nodes:
         # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is in alpha, s times as wide as that in beta
         unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, _NOISE), excess), np.exp(e[:-1]) * alpha)
         ratio, own = gap / np.maximum(unit, 1e-290), high - nodes.lower  # the quotient is still a float
-        is_blurred = gap < 6 * np.maximum(own[:-1], own[1:]) + 24 * _NOISE * excess
+        # Operators nested in each other multiply widths by more, the wider the sides may be for their nodes.
+        is_blurred = gap < 3 * np.maximum(own[:-1], own[1:]) + 24 * _NOISE * excess
         is_tail = alpha + excess < f.mass_at_infinity.lower + _REACH
         # Sides about 1e-3 apart, relative to min(beta, 1 - alpha - beta), are aimed at.
         open_ = np.flatnonzero((ratio > 1e-3) & ~is_blurred & ~is_tail & (np.diff(e) > 2 * _CLOSEST))
