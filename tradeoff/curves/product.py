@@ -276,9 +276,10 @@ class _Engines:
         if self.nested is None:
             return self.answer_between(question, at, tol)
         low, high = self.nested.answer(question, at, tol)
+        # Whole curves are about 5e-3 wide; where the lattice is that wide for delta, they are as wide.
+        enough = tol if tol is not None else 0.99 if question == "delta" else 5e-3
         with np.errstate(invalid="ignore"):
-            # Whole curves are about 5e-3 wide.
-            wide = ~(measure(question, at, low, high) <= (5e-3 if tol is None else tol))
+            wide = ~(measure(question, at, low, high) <= enough)
         if wide.any():
             below, above = self.answer_between(question, at[wide], tol)
             low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)

@@ -243,7 +243,7 @@ def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
         if len(piece := np.arange(at, end, step)):
             pieces.append(piece)
             at = int(piece[-1]) + step
-    return np.append(np.concatenate(pieces), at) if pieces else np.array([first, last])
+    return np.append(np.concatenate(pieces), last) if pieces else np.array([first, last])
 
 
 def tilted_factors(
