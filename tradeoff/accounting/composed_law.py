@@ -68,7 +68,7 @@ class CellLine:
         pace, step = self.line.mean - x, self.line.step
         moved = self.line.mean_error + 4 * UNIT * (np.abs(x) + abs(self.line.mean))
         result = [np.empty(len(x)), np.empty(len(x))]
-        each = max(2048 // len(self.rows[0]), 8)
+        each = max(2**13 // len(self.rows[0]), 8)
         for first in range(0, len(x), each):
             some = slice(first, first + each)
             within = np.exp(1j * np.outer(step * np.arange(self.block, dtype=float), pace[some]))

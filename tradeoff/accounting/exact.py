@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from tradeoff.accounting.conjugation import conjugate
 from tradeoff.accounting.engine import Enclosure, Engine, Place
 from tradeoff.accounting.lattice.convolve import ProfileTable
 from tradeoff.accounting.options import WIDTHS, Question
 from tradeoff.intervals.bounds import Array, Bounds, Index, Pair
+from tradeoff.intervals.functions import clip
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.law import Atoms, PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
@@ -120,16 +122,27 @@ class ProfileSumEngine(Engine[int]):
         self.backward = replace(self.forward, kind="other", loss=-loss, mass=p, rest=below)
 
     def initial_effort(self, question: Question, tol: float | None) -> int:
-        """Return the only effort: sums are as fine as they get."""
+        """Return the only effort: sums have no finer one."""
         return 0
 
-    def coarse(self, effort: int) -> int:
-        return effort
-
     def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
-        """Answer as every engine does, and sample suprema closely enough for the width of a contour."""
-        goal = WIDTHS["contour"]["beta"].goal if tol is None and question == "beta" else tol
-        return super().answer(question, at, goal, known)
+        """Bound delta and epsilon as every engine does, and f by chords: profiles of few atoms have kinks."""
+        if question != "beta":
+            return super().answer(question, at, tol, known)
+        about = self.cumulant.spread * np.array([-0.06, -0.02, 0.02, 0.06])
+        s = np.exp(np.clip(self.loss_at_alpha(at)[:, None] + about, -600.0, 600.0))
+        points = [np.unique(np.append(0.0, row)) for row in s]
+        wide = WIDTHS["contour"]["beta"].goal if tol is None else tol
+        low, high = conjugate(self._gain, at, points, wide, limit=max(self.forward.rest.lower, 0.0))
+        return np.maximum(low, 0.0), high
+
+    def _gain(self, s: Array) -> Pair:
+        """Bound delta(log s) - (1 - s)_+, which is s delta'(-log s) of the other order where s < 1."""
+        low, high = np.zeros(len(s)), np.zeros(len(s))
+        for some, side in ((s >= 1, self.forward), ((s > 0) & (s < 1), self.backward)):
+            if some.any():  # the supremum is bounded with the rounding of the logarithm
+                low[some], high[some] = clip(side.bound(np.log(s[some])), 0.0, 1.0) * np.minimum(s[some], 1.0)
+        return low, high
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> list[tuple[Place[int], Index]]:
         forward, backward = np.flatnonzero(x >= 0), np.flatnonzero(x < 0)

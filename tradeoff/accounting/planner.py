@@ -117,7 +117,10 @@ class Composition:
         if not self.rounds:
             return ExactEngine(rest, self.mass_at_plus_infinity)
         (law,) = (law for law in self.laws if law.continuous)
-        if len(rest.loss) > 2**12 or not law.symmetric or law.profile(Bounds.of(np.zeros(1))) is None:
+        if not law.symmetric or law.profile(Bounds.of(np.zeros(1))) is None:
+            return None
+        # A transform has the atoms of one round each, of which powers have many.
+        if len(rest.loss) > min(max(2 * sum(len(law.atoms.loss) for law, _ in others), 128), 4096):
             return None
         above = combine_masses_at_infinity(
             [law.mass_at_plus_infinity for law, _ in others], [n for _, n in others]
