@@ -230,6 +230,18 @@ def test_nested_maxima_stay_narrow(k, width):
     assert overlap(product.bounds.delta(low), forced)
 
 
+@pytest.mark.slow
+def test_nested_samples_next_to_supremum_stay_narrow():
+    """The lattice is tilted a hundredfold there, and knows the largest loss to a few nodes."""
+    inner = to.subsample(to.Gaussian(2**0.5), 0.5) ** 2
+    f, above, below = (~(to.subsample(g, 0.5) ** 2) for g in (inner, inner.upper, inner.lower))
+    for epsilon in (0.85, 0.9, 0.91):
+        low, high = f.bounds.delta(epsilon)
+        assert low <= high <= 1.005 * low
+        sides = above.bounds.delta(epsilon).lower, below.bounds.delta(epsilon).upper
+        assert overlap(to.Bounds(low, high), to.Bounds(*sides))
+
+
 class TestInTheAlgebra:
     def test_a_side_is_subsampled_and_a_factor(self):
         f, g = to.Gaussian(1), to.Laplace(0.5)
