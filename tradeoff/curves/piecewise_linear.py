@@ -21,7 +21,7 @@ from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
-from tradeoff.intervals.polygon import ONE, Point, below_chords, floats, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, below_chords, floats, hull, lower_hull, whole
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 from tradeoff.pld.units import log_ratio, logarithm
@@ -174,15 +174,6 @@ class PiecewiseLinear(TradeOff):
         return [
             (Fraction(x) if x <= 0.5 else 1 - Fraction(p), Fraction(y) if y <= 0.5 else 1 - Fraction(q))
             for x, y, p, q in points
-        ]
-
-    @property
-    def wholes(self) -> list[Point]:
-        """Return the vertices of a curve in floats as multiples of 2^-1074."""
-        each = zip(*(side.tolist() for side in self.points), strict=True)
-        return [
-            (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
-            for x, y, p, q in each
         ]
 
     def rational(self) -> PiecewiseLinear:

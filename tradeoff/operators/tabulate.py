@@ -190,7 +190,13 @@ def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
 def segments(f: PiecewiseLinear) -> list[Line]:
     """Return the lines of a polygon, which is the largest of them and 0."""
     if not f.is_rational:
-        each = ((b - d, c - a, a, b) for (a, b), (c, d) in pairwise(f.wholes))
+        points = zip(*(side.tolist() for side in f.points), strict=True)
+        # Of a pair that adds to 1 the smaller number is exact.
+        wholes = [
+            (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
+            for x, y, p, q in points
+        ]
+        each = ((b - d, c - a, a, b) for (a, b), (c, d) in pairwise(wholes))
         return [reduced((rise * ONE, run * ONE, rise * a + run * b)) for rise, run, a, b in each]
     result = []
     for (a, b), (c, d) in pairwise(f.vertices):
