@@ -1,0 +1,1 @@
+"""Examples that run in a checkout of the repository."""
