@@ -42,10 +42,8 @@ def check_layout(figure):
     for (a, one), (b, two) in itertools.combinations(boxes.items(), 2):
         assert not overlap(one, two), f"{a!r} and {b!r} overlap"
     for name, box in boxes.items():
-        assert box.x0 >= -1, name
-        assert box.y0 >= -1, name
-        assert box.x1 <= width + 1, name
-        assert box.y1 <= height + 1, name
+        assert -1 <= box.x0 <= box.x1 <= width + 1, name
+        assert -1 <= box.y0 <= box.y1 <= height + 1, name
     for axes in figure.axes:
         shared = [
             not axis.get_tick_params().get(f"label{side}", True)
@@ -55,5 +53,4 @@ def check_layout(figure):
         assert axes.get_ylabel() or shared[1]
     for legend in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
         box = legend.get_window_extent()
-        assert box.x0 >= -1
-        assert box.x1 <= width + 1
+        assert -1 <= box.x0 <= box.x1 <= width + 1

@@ -26,7 +26,7 @@ def dp_sgd():
 
 
 @pytest.mark.slow
-def test_compare_clt_of_dp_sgd_under_reports_and_zcdp_declines_with_reason(dp_sgd):
+def test_compare_under_reports_of_dp_sgd_and_between_questions_are_reported(dp_sgd):
     entry = dp_sgd["dp-sgd-clt"].entries["epsilon"][0]
     assert entry.value == pytest.approx(1.324, abs=1e-3)
     assert dp_sgd.exact.epsilon[0].lower == pytest.approx(2.004, abs=1e-3)
@@ -38,21 +38,34 @@ def test_compare_clt_of_dp_sgd_under_reports_and_zcdp_declines_with_reason(dp_sg
     assert "no rho is known" in row.declined
     assert dp_sgd.declined == {"zcdp": row.declined}
     assert f"zcdp does not apply: {row.declined}" in str(dp_sgd)
+    curve = to.Laplace(0.1) ** 400
+    result = compare(curve, ["edgeworth"], delta=[], epsilon=[], alpha=[0.05])  # safe at this alpha
+    row = result["edgeworth"]
+    assert not row.entries["beta"][0].under_reports
+    assert row.verdict == ELSEWHERE
+    (worst,) = row.unsafe
+    assert worst.answered == "beta"
+    truth, claimed = curve.bounds(worst.argument, tol=1e-6), float(row.claim.beta(worst.argument))
+    assert 0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower
+    least, place = rounded(worst.error, "lower", 2), exactly(worst.argument)
+    assert f"edgeworth, largest excess: beta +{least} at alpha = {place}." in result.notes()
+    assert result.table()[-1][1] == "unsafe*"
+    assert "!" not in result.table()[-1][2]
 
 
-def test_compare_estimates_have_signed_errors(laplace):
+def test_compare_estimates_have_signed_errors_and_proved_methods_are_safe(laplace):
     clt, edgeworth = laplace["clt"], laplace["edgeworth"]
     assert clt.sup_error == pytest.approx(-6.0e-4, abs=5e-5)
     assert not clt.under_reports
     assert edgeworth.under_reports
     assert edgeworth.entries["epsilon"][0].error < 0
-
-
-def test_compare_proved_methods_never_under_report(laplace):
     for name in ("berry-esseen", "zcdp", "renyi", "advanced", "basic"):
         row = laplace[name]
         assert (row.claim.kind, row.verdict, row.under_reports) == ("bound", "safe", False)
         assert row.sup_error < 0
+    at = np.array([1e-9, 1e-5, 1e-2])  # profiles of orders invert epsilon
+    for claim in (laplace[method].claim for method in ("zcdp", "renyi")):
+        np.testing.assert_allclose(claim.delta(claim.epsilon(at)), at, rtol=2e-3)
 
 
 EITHER = to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="either-order")
@@ -83,26 +96,14 @@ def test_compare_proved_methods_on_other_curves_never_under_report(curve, method
         assert result["basic"].entries["delta"][0].value == 1
 
 
-def test_claim_of_pairs_with_one_pair_is_its_curve():
-    claim = claim_of_pairs("", lambda deltas: [1.0 if delta >= 1e-3 else float("inf") for delta in deltas])
-    best = to.approximate_dp(1.0, min(d for d in np.geomspace(1e-12, 0.3, 81) if d >= 1e-3))
-    alpha, epsilon = np.linspace(0, 1, 11), np.linspace(0, 2, 9)
-    assert np.all(claim.beta(alpha) >= best(alpha) - 1e-12)
-    assert np.all(claim.beta(alpha) <= best.bounds(alpha).upper)
-    assert claim.delta(np.array([1.0]))[0] == pytest.approx(best.delta(1.0), rel=1e-9)
-    assert np.all(claim.delta(epsilon) <= best.delta(epsilon) + 1e-12)
-    assert np.all(claim.delta(epsilon) >= best.bounds.delta(epsilon).lower)
-
-
 @pytest.mark.parametrize(
     "curve",
     [pytest.param(to.PureDP(0.3), marks=pytest.mark.slow), to.TotalVariation(0.1), to.TotalVariation(1.0)],
     ids=repr,
 )
 def test_as_json_of_extreme_questions_is_strict(curve):
-    result = compare(
-        curve, delta=[0.0, 1e-300, 1.0], epsilon=[-np.inf, 0.0, 800.0, np.inf], alpha=[0.0, 1e-300, 1.0]
-    )
+    ends = [0.0, 1e-300, 1.0]
+    result = compare(curve, delta=ends, epsilon=[-np.inf, 0.0, 800.0, np.inf], alpha=ends)
     text = json.dumps(result.as_json(), allow_nan=False)
     assert '"epsilon": "inf"' in text
     entries = [e for row in result for each in row.entries.values() for e in each]
@@ -131,24 +132,7 @@ def test_compare_answer_between_the_bounds_is_undecided(kind, undecided):
     assert (entry.under_reports, entry.undecided, inexact.unsafe) == (False, True, ())
 
 
-@pytest.mark.slow
-def test_compare_error_between_questions_is_reported_with_its_place():
-    curve = to.Laplace(0.1) ** 400
-    result = compare(curve, ["edgeworth"], delta=[], epsilon=[], alpha=[0.05])  # safe at this alpha
-    row = result["edgeworth"]
-    assert not row.entries["beta"][0].under_reports
-    assert row.verdict == ELSEWHERE
-    (worst,) = row.unsafe
-    assert worst.answered == "beta"
-    truth, claimed = curve.bounds(worst.argument, tol=1e-6), float(row.claim.beta(worst.argument))
-    assert 0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower
-    least, place = rounded(worst.error, "lower", 2), exactly(worst.argument)
-    assert f"edgeworth, largest excess: beta +{least} at alpha = {place}." in result.notes()
-    assert result.table()[-1][1] == "unsafe*"
-    assert "!" not in result.table()[-1][2]
-
-
-def test_verdict_is_certain_or_undecided():
+def test_verdict_is_certain_or_undecided_and_formulas_are_above_the_exact_value():
     curve, other = to.Gaussian(1.0), to.Gaussian(0.99)
     mine = {"below": to.Gaussian(1.01), "above": other, "itself": to.Gaussian(1.0)}
     result = compare(curve, mine, delta=[1e-5], epsilon=[1.0], alpha=[0.01])
@@ -167,9 +151,26 @@ def test_verdict_is_certain_or_undecided():
     plans = {"plan": to.Plan({}), "mechanism": to.mechanisms.Gaussian(noise_multiplier=1)}
     answers = [row.entries["epsilon"][0].value for row in compare(curve, plans, delta=[1e-5])]
     assert answers == [0.0, exact.upper]
+    orders, divergences = [1.001, 1.5, 4.0, 1e6], [0.3, 0.5, 1.25, np.inf]
+    formula = formula_of_orders(np.array(orders), np.array(divergences))
+    with mpmath.workdps(50):
+        for epsilon in (-2.0, 0.0, 0.1, 3.0, 40.0):
+            gains = [
+                (a, d - mpmath.mpf(epsilon) + mpmath.log(1 - 1 / mpmath.mpf(a)))
+                for a, d in zip(orders[:3], divergences, strict=False)
+            ]
+            exact = mpmath.exp(min(0, *((a - mpmath.mpf(1)) * gain - mpmath.log(a) for a, gain in gains)))
+            assert exact <= formula(np.array([epsilon]))[0] <= exact * (1 + mpmath.mpf("1e-13"))
+    claim = claim_of_pairs("", lambda deltas: [1.0 if delta >= 1e-3 else float("inf") for delta in deltas])
+    best = to.approximate_dp(1.0, min(d for d in np.geomspace(1e-12, 0.3, 81) if d >= 1e-3))
+    alpha, epsilon = np.linspace(0, 1, 11), np.linspace(0, 2, 9)
+    beta, delta = claim.beta(alpha), claim.delta(epsilon)
+    assert np.all((best(alpha) - 1e-12 <= beta) & (beta <= best.bounds(alpha).upper))
+    assert claim.delta(np.array([1.0]))[0] == pytest.approx(best.delta(1.0), rel=1e-9)
+    assert np.all((best.bounds.delta(epsilon).lower <= delta) & (delta <= best.delta(epsilon) + 1e-12))
 
 
-def test_table_and_as_json_agree(laplace):
+def test_table_and_as_json_agree_and_numbers_print_every_digit(laplace):
     table, data = laplace.table(), json.loads(json.dumps(laplace.as_json(), allow_nan=False))
     methods = {each["method"]: each for each in data["methods"]}
     assert [*methods] == list(METHODS)
@@ -184,6 +185,12 @@ def test_table_and_as_json_agree(laplace):
     row, line = laplace["renyi"], next(line for line in table if line[0] == "renyi")
     assert float(line[2].split()[0]) >= row.entries["epsilon"][0].value
     assert float(line[-1].split()[0]) <= row.entries["beta"][-1].value
+    curve = assumed(to.Gaussian(1), ["the noise is as stated"])
+    result = compare(curve, [], delta=[1e-6], epsilon=[], alpha=[0.1])
+    assert result.to_dict()["assumes"] == ["the noise is as stated"] * 2
+    assert "% assumes: the noise is as stated" in result.to_latex().splitlines()
+    for side in to.Gaussian(1).bounds.epsilon(1e-6):
+        assert repr(side) in repr(result.numbers())
 
 
 @pytest.mark.parametrize(
@@ -202,26 +209,6 @@ def test_profile_of_orders_is_smooth_and_above_the_truth(curve, method):
     assert len(slopes) > 30
     assert np.all(slopes < 0)
     assert np.all(np.diff(slopes) <= 0.02 * np.abs(slopes[1:]))
-
-
-def test_formula_of_orders_is_just_above_the_exact_value():
-    orders, divergences = [1.001, 1.5, 4.0, 1e6], [0.3, 0.5, 1.25, np.inf]
-    formula = formula_of_orders(np.array(orders), np.array(divergences))
-    with mpmath.workdps(50):
-        for epsilon in (-2.0, 0.0, 0.1, 3.0, 40.0):
-            gains = [
-                (a, d - mpmath.mpf(epsilon) + mpmath.log(1 - 1 / mpmath.mpf(a)))
-                for a, d in zip(orders[:3], divergences, strict=False)
-            ]
-            exact = mpmath.exp(min(0, *((a - mpmath.mpf(1)) * gain - mpmath.log(a) for a, gain in gains)))
-            assert exact <= formula(np.array([epsilon]))[0] <= exact * (1 + mpmath.mpf("1e-13"))
-
-
-@pytest.mark.parametrize("method", ["zcdp", "renyi"])
-def test_profile_of_orders_inverts_epsilon(laplace, method):
-    claim = laplace[method].claim
-    at = np.array([1e-9, 1e-5, 1e-2])
-    np.testing.assert_allclose(claim.delta(claim.epsilon(at)), at, rtol=2e-3)
 
 
 @pytest.mark.slow
@@ -247,12 +234,3 @@ def test_numbers_leave_for_pandas_csv_and_latex(laplace, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"tradeoff\[pandas\]"):
         laplace.to_pandas()
-
-
-def test_numbers_print_every_digit_and_assumptions():
-    curve = assumed(to.Gaussian(1), ["the noise is as stated"])
-    result = compare(curve, [], delta=[1e-6], epsilon=[], alpha=[0.1])
-    assert result.to_dict()["assumes"] == ["the noise is as stated"] * 2
-    assert "% assumes: the noise is as stated" in result.to_latex().splitlines()
-    for side in to.Gaussian(1).bounds.epsilon(1e-6):
-        assert repr(side) in repr(result.numbers())

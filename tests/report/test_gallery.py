@@ -1,4 +1,12 @@
+"""Compare committed figures with the code of the page.
+
+Two of them show means over many runs of a simulation. tests/golden/accuracy_first.json has every run, written
+by ``python -m tests.report.test_gallery`` in a minute; the test makes the first one of each again.
+"""
+
+import json
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
@@ -7,11 +15,28 @@ import pytest
 from scipy.spatial import cKDTree
 
 from docs import gallery
+from examples import accuracy_first
+from examples.relative_error import Outcome, relative_error
 from tests.report.layout import check_layout
 from tradeoff.report.styles import save
 
 REDRAW = "run python docs/figures.py"
 CLOSE = 2.0  # points that a line may lie off: releases of matplotlib differ a little in layout
+
+
+RECORD_ANEW = "run python -m tests.report.test_gallery, and then python docs/figures.py"
+RECORD = Path(__file__).parents[1] / "golden" / "accuracy_first.json"
+
+
+def recorded(counts, *, runs, epsilon=1.0, order="public", **words):
+    """Return the recorded outcomes of a simulation, of which the first run is made again."""
+    first = relative_error(counts, runs=1, epsilon=epsilon, order=order, **words)
+    record = json.loads(RECORD.read_text(encoding="utf-8"))[f"{order} {epsilon:g} {runs}"]
+    result = {name: Outcome(**{key: tuple(each) for key, each in record[name].items()}) for name in first}
+    for name, outcome in first.items():
+        assert vars(outcome) == {key: each[:1] for key, each in vars(result[name]).items()}, RECORD_ANEW
+        assert {len(each) for each in vars(result[name]).values()} == {runs}
+    return result
 
 
 def read_texts(path):
@@ -41,7 +66,8 @@ def measure_distance(one, two):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", gallery.GALLERY)
-def test_committed_figures_are_what_the_page_draws(name, tmp_path):
+def test_committed_figures_are_what_the_page_draws(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(accuracy_first, "relative_error", recorded)
     committed, drawn = gallery.FOLDER / f"{name}.svg", tmp_path / f"{name}.svg"
     with mpl.rc_context():
         figure = gallery.draw(name)
@@ -61,3 +87,23 @@ def test_every_figure_has_a_few_lines_of_public_code():
     for code in gallery.GALLERY.values():
         assert len(code.splitlines()) <= 12
         assert not re.search(r"tradeoff\.report|\b_\w", code)
+
+
+def main():
+    """Record every run of the simulations of the gallery."""
+    record = {}
+
+    def recording(counts, *, runs, epsilon=1.0, order="public", **words):
+        result = relative_error(counts, runs=runs, epsilon=epsilon, order=order, **words)
+        record[f"{order} {epsilon:g} {runs}"] = {name: vars(each) for name, each in result.items()}
+        return result
+
+    accuracy_first.relative_error = recording
+    for name in ("accuracy-first-counts", "accuracy-first-sweep"):
+        gallery.draw(name)
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in record.items())
+    RECORD.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -15,31 +15,30 @@ from tradeoff.report.html import assumptions, report, risks
 PLAN = """
 title = "a <kind> of noise"
 delta = [1e-5]
+alpha = [0.05]
 [[mechanism]]
 kind = "subsampled-gaussian"
 noise_multiplier = 2
 sample_rate = 0.01
+count = 1000
 """
-
-
-def write(folder, text):
-    """Return the report of a plan, written by the command."""
-    plan, target = folder / "plan.toml", folder / "report.html"
-    plan.write_text(text, encoding="utf-8")
-    assert main(["report", str(plan), "-o", str(target)]) == 0
-    return target.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("report"), PLAN)
+    """Return the report of a plan, written by the command."""
+    plan = tmp_path_factory.mktemp("report") / "plan.toml"
+    plan.write_text(PLAN, encoding="utf-8")
+    assert main(["report", str(plan), "-o", str(plan.with_suffix(".html"))]) == 0
+    return plan.with_suffix(".html").read_text(encoding="utf-8")
 
 
 def visible(text):
     return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<style.*?</style>", " ", text, flags=re.DOTALL)))
 
 
-def test_report_states_assumptions_and_parameters(page):
+@pytest.mark.slow
+def test_report_states_assumptions_numbers_curves_and_certificates_and_loads_nothing(page):
     text = visible(page)
     assert "a &lt;kind&gt; of noise" in page
     for words in (
@@ -52,36 +51,6 @@ def test_report_states_assumptions_and_parameters(page):
     answer = re.search(r"epsilon at delta = 1e-05: at most ([0-9.]+)", checklist)
     assert answer[1] in page.partition("<h2>Answers</h2>")[2].partition("</table>")[0]
     assert checklist.count("?") == 7
-
-
-def test_report_numbers_are_those_of_the_library(page):
-    text = visible(page)
-    step = to.mechanisms.SubsampledGaussian(noise_multiplier=2, sample_rate=0.01)
-    curve = to.Plan({step: 1}).guarantee()
-    mu = float(re.search(r"μ = ([0-9.]+)", text)[1])
-    lower, upper = curve.gdp().bounds
-    assert lower <= mu <= upper * (1 + 1e-5)
-    result = re.search(r"epsilon at delta = 1e-05\s+([0-9.]+)\s+([0-9.]+)", text)
-    bounds = curve.bounds.epsilon(1e-5)
-    assert float(result[1]) <= bounds.upper
-    assert float(result[2]) >= bounds.lower
-    assert float(result[2]) == pytest.approx(bounds.upper, rel=2e-4)  # certificates are wider than answers
-
-
-@pytest.mark.slow
-def test_report_carries_certificates_that_verify(tmp_path):
-    page = write(tmp_path, PLAN.replace("[[", "alpha = [0.05]\n[["))
-    data = re.search(r"download=certificates.json href='data:application/json;base64,([^']+)'", page)[1]
-    result = parse_certificates(base64.b64decode(data).decode())
-    assert [each.question for each in result] == ["epsilon", "beta"]
-    assert all(to.verify(each).checks for each in result)
-    answers = page.partition("<h2>Answers</h2>")[2].partition("</table>")[0]
-    upper = max(each.upper for each in result if each.question == "epsilon")
-    assert rounded(upper, "upper") in answers
-    assert rounded(min(each.lower for each in result if each.question == "beta"), "lower") in answers
-
-
-def test_report_is_small_loads_nothing_and_names_every_curve(page):
     assert len(page.encode()) < 400_000
     assert "default-src 'none'" in page
     assert "<script" not in page
@@ -92,6 +61,25 @@ def test_report_is_small_loads_nothing_and_names_every_curve(page):
     assert all(each.startswith("<?xml") for each in figures)
     for label in ("exact", "clt", "renyi", "type I error α", "power 1 − β", "privacy loss ε (nats)"):
         assert f"<!-- {label}" in "".join(figures)
+    text = visible(page)
+    step = to.mechanisms.SubsampledGaussian(noise_multiplier=2, sample_rate=0.01)
+    curve = to.Plan({step: 1000}).guarantee()
+    mu = float(re.search(r"μ = ([0-9.]+)", text)[1])
+    lower, upper = curve.gdp().bounds
+    assert lower <= mu <= upper * (1 + 1e-5)
+    result = re.search(r"epsilon at delta = 1e-05\s+([0-9.]+)\s+([0-9.]+)", text)
+    bounds = curve.bounds.epsilon(1e-5)
+    assert float(result[1]) <= bounds.upper
+    assert float(result[2]) >= bounds.lower
+    assert float(result[2]) == pytest.approx(bounds.upper, rel=2e-4)  # certificates are wider than answers
+    data = re.search(r"download=certificates.json href='data:application/json;base64,([^']+)'", page)[1]
+    result = parse_certificates(base64.b64decode(data).decode())
+    assert [each.question for each in result] == ["epsilon", "beta"]
+    assert all(to.verify(each).checks for each in result)
+    answers = page.partition("<h2>Answers</h2>")[2].partition("</table>")[0]
+    upper = max(each.upper for each in result if each.question == "epsilon")
+    assert rounded(upper, "upper") in answers
+    assert rounded(min(each.lower for each in result if each.question == "beta"), "lower") in answers
 
 
 @pytest.mark.slow
@@ -104,7 +92,15 @@ def test_report_same_plan_gives_the_same_bytes():
     assert one == two
 
 
-def test_report_infinite_mu_is_explained():
+def test_risks_are_rounded_up_assumptions_included_and_infinite_mu_explained():
+    private = to.Plan({to.mechanisms.Gaussian(noise_multiplier=1e9): 1}).guarantee()
+    assert [each.split()[-1] for each in risks(private)] == ["0.001001.", "0.01001.", "0.1001.", "0.5001."]
+    assert [each.split()[-1] for each in risks(to.TotalVariation(1.0))] == ["1."] * 4
+    assert risks(to.Identity())[-1].endswith("at most 0.5.")
+    step = to.mechanisms.SubsampledGaussian(1, 0.01)
+    alone, inside = (assumptions(to.Plan({each: 1})) for each in (step, to.mechanisms.BestOfRuns(step, 3)))
+    assert alone == inside
+    assert any("Poisson" in text for text in inside)
     plan = to.Plan({to.mechanisms.ApproximateDP(epsilon=1.0, delta=1e-5): 1}, adjacency="replace-one")
     curve = plan.guarantee()
     text = visible(report("", plan, curve.gdp(), compare(curve, ["basic"], delta=[1e-3])))
@@ -113,27 +109,7 @@ def test_report_infinite_mu_is_explained():
     assert "of the bound used, not of the mechanism" in text
 
 
-def test_risks_are_rounded_up():
-    private = to.Plan({to.mechanisms.Gaussian(noise_multiplier=1e9): 1}).guarantee()
-    assert [each.split()[-1] for each in risks(private)] == ["0.001001.", "0.01001.", "0.1001.", "0.5001."]
-    assert [each.split()[-1] for each in risks(to.TotalVariation(1.0))] == ["1."] * 4
-    assert risks(to.Identity())[-1].endswith("at most 0.5.")
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [("report.txt", "--output must end in one of .html, .htm"), ("missing/report.html", "cannot be written")],
-)
-def test_report_command_wrong_target_is_refused_at_once(tmp_path, capsys, monkeypatch, name, words):
-    monkeypatch.setattr(to.Plan, "guarantee", lambda _: pytest.fail("computed"))
-    plan = tmp_path / "plan.toml"
-    plan.write_text(PLAN, encoding="utf-8")
-    assert main(["report", str(plan), "-o", str(tmp_path / name)]) == 2
-    assert words in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == [plan]
-
-
-def test_report_registry_entry_of_the_census(tmp_path, capsys):
+def test_report_registry_entry_of_the_census_and_wrong_targets_are_refused(tmp_path, capsys, monkeypatch):
     target = tmp_path / "census.json"
     assert main(["report", "examples/census2020.toml", "--registry", "-o", str(target)]) == 0
     loss = json.loads(target.read_text(encoding="utf-8"))["deployment"]["privacy_loss"]
@@ -142,10 +118,11 @@ def test_report_registry_entry_of_the_census(tmp_path, capsys):
     assert "differ in a single record" in loss["privacy_unit_description"]
     assert main(["report", "examples/mixed.toml", "--registry", "--epsilon", "1", "-o", str(target)]) == 2
     assert "--registry needs an epsilon: give --delta" in capsys.readouterr().err
-
-
-def test_assumptions_of_nested_mechanisms_are_included():
-    step = to.mechanisms.SubsampledGaussian(1, 0.01)
-    alone, inside = (assumptions(to.Plan({each: 1})) for each in (step, to.mechanisms.BestOfRuns(step, 3)))
-    assert alone == inside
-    assert any("Poisson" in text for text in inside)
+    monkeypatch.setattr(to.Plan, "guarantee", lambda _: pytest.fail("computed"))
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN, encoding="utf-8")
+    wrong = {"report.txt": "--output must end in one of .html, .htm", "no/report.html": "cannot be written"}
+    for name, words in wrong.items():
+        assert main(["report", str(plan), "-o", str(tmp_path / name)]) == 2
+        assert words in capsys.readouterr().err
+        assert set(tmp_path.iterdir()) == {plan, target}

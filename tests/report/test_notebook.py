@@ -86,12 +86,24 @@ def test_equation_is_balanced_latex(curve):
     assert f"${sympy.latex(curve)}$" == f"${latex(curve)}$"
 
 
-def test_equation_of_closed_form_follows_the_name():
-    assert equation(to.Gaussian(2)) == (
-        r"G_{2}:\quad f(\alpha) = \Phi\left(\Phi^{-1}\left(1 - \alpha\right) - 2\right)"
-    )
+def test_equation_follows_the_name_filters_show_a_table_and_no_picture_is_none(monkeypatch):
+    formula = r"f(\alpha) = \Phi\left(\Phi^{-1}\left(1 - \alpha\right) - 2\right)"
+    assert equation(to.Gaussian(2)) == rf"G_{{2}}:\quad {formula}"
     assert latex(to.approximate_dp(1, 0.01)) == "f_{1, 0.01}"
     assert equation(to.Laplace(1) ** 2) == r"\mathrm{Lap}_{1}^{\otimes 2}"
+    filter_ = to.filters.GDPFilter(1)
+    filter_.spend(to.Gaussian(0.5))
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", filter_._repr_html_())
+    assert cells == ["budget", "1", "spent", "0.5000000001", "remaining", "0.8660254037", "steps", "1"]
+    assert to.Gaussian(sympy.Symbol("mu"))._repr_html_() is None
+    assert to.Gaussian(1).symbolic()._repr_html_() is None
+    assert (to.Laplace(0.1) ** 3).group(2)._repr_html_() is None
+
+    def broken(*_):
+        raise TradeOffError("broken")
+
+    monkeypatch.setattr(to.Laplace, "delta_bounds", broken)
+    assert to.Laplace(1)._repr_html_() is None
 
 
 @pytest.mark.parametrize(
@@ -105,18 +117,6 @@ def test_picture_points_lie_just_below_the_curve(curve):
     assert np.all(1 - y >= beta - 2e-2)
 
 
-def test_picture_failure_returns_none(monkeypatch):
-    assert to.Gaussian(sympy.Symbol("mu"))._repr_html_() is None
-    assert to.Gaussian(1).symbolic()._repr_html_() is None
-    assert (to.Laplace(0.1) ** 3).group(2)._repr_html_() is None
-
-    def broken(*_):
-        raise TradeOffError("broken")
-
-    monkeypatch.setattr(to.Laplace, "delta_bounds", broken)
-    assert to.Laplace(1)._repr_html_() is None
-
-
 @pytest.mark.parametrize(
     "name", ["<b>x</b>", "<script>alert(1)</script>", "a&lt;b", "x$<i>$", r"\href{javascript:alert(1)}{x}"]
 )
@@ -128,10 +128,3 @@ def test_repr_latex_escapes_names_of_symbols(name):
         assert not re.search(r"[<>]|\\href|(?<!\\)&", result)
         assert result.count("$") - result.count(r"\$") == 2
     assert r"G_{\mu_{0}}" in to.Gaussian(sympy.Symbol(r"\mu_{0}"))._repr_latex_()
-
-
-def test_filters_show_their_budget_as_a_table():
-    filter_ = to.filters.GDPFilter(1)
-    filter_.spend(to.Gaussian(0.5))
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", filter_._repr_html_())
-    assert cells == ["budget", "1", "spent", "0.5000000001", "remaining", "0.8660254037", "steps", "1"]
