@@ -104,16 +104,13 @@ def test_simulator_stops_at_sum_of_squares_one():
     assert fresh.remaining.tolist() == [1.0, 1.0]
     with pytest.raises(BudgetExceeded, match=r"m\^2 = 9 is more than the 4 left"):
         to.filters.GaussianSimulator(0.1, np.random.default_rng(1), mu=2).answer(3)
-
-
-@pytest.mark.parametrize("share", [0.1, 1 / 3])
-def test_simulator_almost_spent_keeps_unit_variance(share):
-    """Roundings of the squares leave some 1e-16 of 1, by which the mean was divided."""
-    rng = np.random.default_rng(3)
-    simulator = to.filters.GaussianSimulator(rng.normal(size=20_000), rng)
-    for _ in range(round(1 / share)):
-        simulator.answer(math.sqrt(share))
-    assert np.std(simulator.answer(9e-7)) == pytest.approx(1.0, abs=0.03)
+    # Roundings of the squares leave some 1e-16 of 1, by which the mean was divided.
+    for share in (0.1, 1 / 3):
+        rng = np.random.default_rng(3)
+        simulator = to.filters.GaussianSimulator(rng.normal(size=20_000), rng)
+        for _ in range(round(1 / share)):
+            simulator.answer(math.sqrt(share))
+        assert np.std(simulator.answer(9e-7)) == pytest.approx(1.0, abs=0.03)
 
 
 def gaussian_runs(rule, mu, seed):
@@ -144,7 +141,10 @@ def mean_and_width(gains):
     return gains.mean(), math.sqrt(2 * gains.var(ddof=1) * log / RUNS) + 7 * log / (3 * (RUNS - 1))
 
 
-@pytest.mark.parametrize("rule", [hunter, gambler])
+rules = pytest.mark.parametrize("rule", [hunter, gambler])
+
+
+@rules
 def test_adaptive_analysts_never_beat_the_gdp_filter(rule):
     loss = gaussian_runs(rule, 1.0, 7)
     for epsilon in (0.0, 1.0, 2.0):
@@ -153,16 +153,12 @@ def test_adaptive_analysts_never_beat_the_gdp_filter(rule):
         assert mean - width <= claim
         assert mean + width >= to.Gaussian(1).bounds.delta(epsilon).lower  # all is spent
         assert width < 0.1 * claim
-
-
-@pytest.mark.parametrize("rule", [hunter, gambler])
-def test_filter_that_forgets_a_step_is_detected(rule):
-    """The same estimate for 10 % more than the budget lies above the claim: the test can fail."""
+    # The same estimate for 10 % more than the budget lies above the claim: the test can fail.
     mean, width = mean_and_width(np.maximum(-np.expm1(1.0 - gaussian_runs(rule, 1.1, 7)), 0.0))
     assert mean - width > to.Gaussian(1).delta(1.0)
 
 
-@pytest.mark.parametrize("rule", [hunter, gambler])
+@rules
 def test_adaptive_analysts_never_beat_the_zcdp_filter(rule):
     budget = to.filters.ZCDPFilter(1.0, 0.02)
     loss = gaussian_runs(rule, math.sqrt(2 * budget.budget.rho), 5)
@@ -229,7 +225,7 @@ def test_individual_filter_no_record_exceeds_its_budget(mu, shares):
     assert exact <= Fraction(table.guarantee().mu) ** 2 <= Fraction(mu) ** 2 * (1 + Fraction(2, 10**12))
 
 
-def test_individual_filter_charges_one_curve_to_all_records():
+def test_individual_filter_charges_one_curve_to_all_records_and_no_bad_mu():
     table = to.filters.IndividualGDPFilter(1, 3)
     table.spend([0.0, 0.8, 1.0])
     assert table.spend(to.mechanisms.Gaussian(noise_multiplier=2)).tolist() == [True, True, False]
@@ -240,6 +236,12 @@ def test_individual_filter_charges_one_curve_to_all_records():
     assert (table.steps, table.spent.tolist()) == (0, [0.0, 0.0])
     table.spend(to.mechanisms.Subsampled(to.mechanisms.Laplace(scale=2), 0.1, adjacency="add-remove"))
     assert table.steps == 1
+    table, masked = to.filters.IndividualGDPFilter(1, 3), np.ma.array([0.1] * 3, mask=[False, True, False])
+    wrong = [0.1, 0.2], [[0.1, 0.1, 0.1]], [0.1, -0.1, 0.1], [0.1, math.nan, 0.1], 0.1, ["0.1"] * 3, masked
+    for mu in wrong:
+        with pytest.raises(DomainError):
+            table.spend(mu)
+        assert (table.steps, table.spent.tolist()) == (0, [0.0, 0.0, 0.0])
 
 
 @pytest.mark.slow
@@ -254,27 +256,13 @@ def test_individual_filter_keeps_assumptions_of_steps():
     assert table.assumptions == table.guarantee().assumptions == step.assumptions
 
 
-@pytest.mark.parametrize(
-    "mu",
-    [
-        *([0.1, 0.2], [[0.1, 0.1, 0.1]], [0.1, -0.1, 0.1], [0.1, math.nan, 0.1], 0.1, ["0.1"] * 3),
-        np.ma.array([0.1, 0.1, 0.1], mask=[False, True, False]),
-    ],
-)
-def test_individual_filter_bad_mu_records_nothing(mu):
-    table = to.filters.IndividualGDPFilter(1, 3)
-    with pytest.raises(DomainError):
-        table.spend(mu)
-    assert (table.steps, table.spent.tolist()) == (0, [0.0, 0.0, 0.0])
-
-
 @pytest.fixture
 def arrow():
     pytest.importorskip("pyarrow.parquet", reason="pyarrow, the extra [arrow], is not installed")
     return pytest.importorskip("pyarrow")
 
 
-def test_spend_parquet_equals_spend(tmp_path, arrow):
+def test_spend_parquet_equals_spend_and_bad_files_raise(tmp_path, arrow, monkeypatch):
     one, two, three = (to.filters.IndividualGDPFilter(1, 1000) for _ in range(3))
     for mu in rounds(1000, 6):
         table = arrow.table({"mu": mu, "name": [str(m) for m in mu]})
@@ -283,9 +271,6 @@ def test_spend_parquet_equals_spend(tmp_path, arrow):
         assert np.array_equal(granted, two.spend_parquet(tmp_path / "round.parquet"))
         assert np.array_equal(granted, three.spend(arrow.array(mu)))
     assert one.spent.tolist() == two.spent.tolist() == three.spent.tolist()
-
-
-def test_spend_parquet_bad_file_raises(tmp_path, arrow):
     table, path = to.filters.IndividualGDPFilter(1, 3), tmp_path / "round.parquet"
     wrong = (([0.1] * 4, "mu"), ([0.1] * 3, "nu"), ([0.1, None, 0.1], "mu"), (["a"] * 3, "mu"))
     for mu, column in wrong:
@@ -297,9 +282,6 @@ def test_spend_parquet_bad_file_raises(tmp_path, arrow):
         with pytest.raises(DomainError, match="must be a Parquet file"):
             table.spend_parquet(file)
     assert table.steps == 0
-
-
-def test_spend_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(MissingExtraError, match=r"tradeoff\[arrow\]"):
         to.filters.IndividualGDPFilter(1, 1).spend_parquet(tmp_path / "round.parquet")

@@ -1,3 +1,4 @@
+import contextlib
 import csv
 import hashlib
 import io
@@ -8,7 +9,7 @@ import signal
 import sqlite3
 import stat
 import tempfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -140,16 +141,14 @@ def test_create_refuses_a_spent_filter_and_an_existing_file(path, monkeypatch):
             Ledger.create(path, GDPFilter(1))
     assert not path.exists()
     path.write_text("mine")
-    for target, message in (
-        (path, "exists already"),
-        (path.parent / "folder" / "file", "no such file or folder"),
-    ):
+    places = {path: "exists already", path.parent / "folder" / "file": "no such file or folder"}
+    for target, message in places.items():
         with pytest.raises(LedgerError, match=message):
             Ledger.create(target, GDPFilter(1))
     assert path.read_text() == "mine"
 
 
-def test_export_holds_every_entry(spent, tmp_path):
+def test_export_and_backup_have_every_entry_and_hard_links_are_refused(spent, tmp_path):
     ledger = Ledger(spent)
     entries = ledger.entries()
     assert [Entry(**each) for each in json.loads(ledger.to_json())] == entries
@@ -163,6 +162,28 @@ def test_export_holds_every_entry(spent, tmp_path):
     _, row = csv.DictReader(io.StringIO(ledger.to_csv()))
     amounts = [float(row[name]) for name in ("spent_rho", "budget_rho", "remaining_delta")]
     assert amounts == [ledger.spent.rho, ledger.budget.rho, 0]
+    previous = "0" * 64  # and each hash is of the one before and the text
+    for entry in Ledger(spent).entries():
+        parts = [entry.step, entry.time, entry.mechanism, entry.totals, entry.state]
+        text = json.dumps(parts, separators=(",", ":"))
+        assert entry.hash == hashlib.sha256((previous + text).encode()).hexdigest()
+        previous = entry.hash
+    assert stat.S_IMODE(spent.stat().st_mode) == 0o600
+    ledger, copy = Ledger(spent), tmp_path / "copy"
+    assert ledger.backup(copy) == ledger.head
+    assert Ledger(copy).entries() == ledger.entries()
+    assert Ledger(copy).identity == ledger.identity
+    assert Ledger.create(tmp_path / "other", GDPFilter(1)).identity != ledger.identity
+    with pytest.raises(LedgerError, match="exists already"):
+        ledger.backup(copy)
+    link = spent.with_name("link")
+    link.hardlink_to(spent)
+    for name in (spent, link):
+        with pytest.raises(LedgerError, match="one hard link"):
+            Ledger(name)
+    link.unlink()
+    link.symlink_to(spent)
+    assert Ledger(link).spend(STEP).step == Ledger(spent).steps == 4
 
 
 @pytest.mark.slow
@@ -214,76 +235,32 @@ def test_grant_killed_at_a_statement_is_whole_or_absent(spent, monkeypatch, stat
 def test_threads_that_share_a_ledger_never_overspend(path):
     ledger, granted = Ledger.create(path, GDPFilter(1)), []
 
-    def spend():
-        for _ in range(3):
-            try:
-                granted.append(ledger.spend(to.Gaussian(0.45)).step)
-            except BudgetExceeded:
-                return
+    def spend(_):
+        with contextlib.suppress(BudgetExceeded):
+            granted.extend(ledger.spend(to.Gaussian(0.45)).step for _ in range(3))
 
-    threads = [threading.Thread(target=spend) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(spend, range(4)))
     assert sorted(granted) == [1, 2, 3, 4]
 
 
-def test_spend_locked_ledger_raises_after_the_wait(spent):
-    with closing(sqlite3.connect(spent, isolation_level=None)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LedgerError, match=r"locked; nothing was granted"):
-            Ledger(spent, wait=0).spend(STEP)
-        assert Ledger(spent).steps == 3  # readers do not wait for a writer
-    with pytest.raises(DomainError, match="wait"):
-        Ledger(spent, wait=-1)
-
-
-def test_spend_with_a_head_is_refused_once_the_head_has_changed(spent):
+def test_spend_is_refused_at_another_head_and_where_the_ledger_is_locked(spent):
     ledger = Ledger(spent)
     head = ledger.head
     entry = ledger.spend(STEP, head=f" {head.upper()} ")
     with pytest.raises(LedgerError, match="nothing was granted"):
         ledger.spend(STEP, head=head)
     assert ledger.head == entry.hash
+    with closing(sqlite3.connect(spent, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match=r"locked; nothing was granted"):
+            Ledger(spent, wait=0).spend(STEP)
+        assert Ledger(spent).steps == 4  # readers do not wait for a writer
+    with pytest.raises(DomainError, match="wait"):
+        Ledger(spent, wait=-1)
 
 
-def test_second_hard_link_is_refused(spent):
-    link = spent.with_name("link")
-    link.hardlink_to(spent)
-    for name in (spent, link):
-        with pytest.raises(LedgerError, match="one hard link"):
-            Ledger(name)
-    link.unlink()
-    link.symlink_to(spent)
-    assert Ledger(link).spend(STEP).step == Ledger(spent).steps == 4
-
-
-def test_ledger_other_files_raise_one_line(tmp_path, spent):
-    text, empty, other, pipe = (tmp_path / name for name in ("text", "empty", "other", "pipe"))
-    text.write_text("budget " * 500)
-    empty.touch()
-    edit(other, "CREATE TABLE entries (step, entry, hash)")
-    os.mkfifo(pipe)
-    cases = {
-        text: "not a database",
-        empty: "not a ledger",
-        other: "not a ledger",
-        pipe: "regular file",
-        tmp_path: "regular file",
-        tmp_path / "missing": "no such file",
-    }
-    for file, message in cases.items():
-        with pytest.raises(LedgerError, match=message) as caught:
-            Ledger(file)
-        assert str(file) in str(caught.value)
-        assert "\n" not in str(caught.value)
-    edit(spent, "PRAGMA user_version = 3")
-    with pytest.raises(LedgerError, match="another version"):
-        Ledger(spent)
-
-
-def test_ledger_unknown_filter_raises(spent):
+def test_ledger_unknown_filter_or_other_files_raise_one_line(spent, tmp_path):
     edit(spent, "DELETE FROM entries WHERE step > 0")
     with closing(sqlite3.connect(spent)) as db:
         (text,) = db.execute("SELECT entry FROM entries").fetchone()
@@ -292,26 +269,20 @@ def test_ledger_unknown_filter_raises(spent):
     edit(spent, f"UPDATE entries SET entry = '{text}', hash = '{digest}'")
     with pytest.raises(LedgerError, match="cannot be read by this version"):
         Ledger(spent)
-
-
-def test_backup_has_the_entries_and_identity_of_the_ledger(spent, tmp_path):
-    assert stat.S_IMODE(spent.stat().st_mode) == 0o600
-    ledger, copy = Ledger(spent), tmp_path / "copy"
-    assert ledger.backup(copy) == ledger.head
-    assert Ledger(copy).entries() == ledger.entries()
-    assert Ledger(copy).identity == ledger.identity
-    assert Ledger.create(tmp_path / "other", GDPFilter(1)).identity != ledger.identity
-    with pytest.raises(LedgerError, match="exists already"):
-        ledger.backup(copy)
-
-
-def test_hash_is_sha256_of_the_previous_hash_and_the_json_text(spent):
-    previous = "0" * 64
-    for entry in Ledger(spent).entries():
-        parts = [entry.step, entry.time, entry.mechanism, entry.totals, entry.state]
-        text = json.dumps(parts, separators=(",", ":"))
-        assert entry.hash == hashlib.sha256((previous + text).encode()).hexdigest()
-        previous = entry.hash
+    text, empty, other, pipe = (tmp_path / name for name in ("text", "empty", "other", "pipe"))
+    text.write_text("budget " * 500)
+    empty.touch()
+    edit(other, "CREATE TABLE entries (step, entry, hash)")
+    os.mkfifo(pipe)
+    cases = {text: "not a database", empty: "not a ledger", other: "not a ledger", pipe: "regular file"}
+    for file, message in (cases | {tmp_path: "regular file", tmp_path / "missing": "no such file"}).items():
+        with pytest.raises(LedgerError, match=message) as caught:
+            Ledger(file)
+        assert str(file) in str(caught.value)
+        assert "\n" not in str(caught.value)
+    edit(spent, "PRAGMA user_version = 3")
+    with pytest.raises(LedgerError, match="another version"):
+        Ledger(spent)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +306,7 @@ def test_verify_edited_or_missing_entry_raises(spent, statement):
         ledger.spend(STEP)
 
 
-def test_verify_truncated_ledger_with_head_raises(spent):
+def test_verify_truncated_or_damaged_ledger_raises(spent):
     ledger = Ledger(spent)
     first, head = ledger.entries()[1].hash, ledger.head
     assert ledger.verify(head=first) == head
@@ -343,9 +314,6 @@ def test_verify_truncated_ledger_with_head_raises(spent):
     assert ledger.verify() != head
     with pytest.raises(LedgerError, match="no entry has the head"):
         ledger.verify(head=head)
-
-
-def test_verify_damaged_file_raises(spent):
     data = bytearray(spent.read_bytes())
     data[4096:8192] = bytes(4096)
     spent.write_bytes(data)

@@ -4,17 +4,9 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
+from examples import relative_error as example
 from examples.accuracy_first import ERROR, GUMBEL, rounds
-from examples.relative_error import (
-    DOCTOR_VISITS,
-    METHODS,
-    Outcome,
-    experiment_figure,
-    mu_within,
-    relative_error,
-    rows,
-    zipf,
-)
+from examples.relative_error import METHODS, Outcome, relative_error
 from tradeoff import Gaussian
 
 BROWNIAN = "Brownian, GDP filter"
@@ -22,17 +14,13 @@ BROWNIAN = "Brownian, GDP filter"
 
 @pytest.mark.slow
 def test_noise_reduction_beats_doubling_by_what_doubling_pays_twice():
-    outcomes = relative_error(zipf(10_000, 200), runs=3)
+    outcomes = relative_error(example.zipf(10_000, 200), runs=3)
     result = {name: outcome.interval()[0] for name, outcome in outcomes.items()}
     doubling = max(mean for name, mean in result.items() if name.startswith("doubling"))
     assert result[BROWNIAN] > result["Brownian, zCDP filter"] > doubling
     assert result[BROWNIAN] > 1.2 * doubling
-
-
-@pytest.mark.slow
-def test_released_counts_are_mostly_accurate():
     methods = {name: METHODS[name] for name in (BROWNIAN, "Laplace")}
-    for outcome in relative_error(DOCTOR_VISITS, runs=8, methods=methods).values():
+    for outcome in relative_error(example.DOCTOR_VISITS, runs=8, methods=methods).values():
         accurate, released = sum(outcome.accurate), sum(outcome.released)
         assert stats.binomtest(accurate, released, 0.9, alternative="less").pvalue > 1e-3
 
@@ -45,26 +33,19 @@ def test_released_counts_are_mostly_accurate():
     ],
 )
 def test_the_gdp_budget_is_the_largest_within_epsilon_and_delta(epsilon, delta):
-    mu = mu_within(epsilon, delta)
+    mu = example.mu_within(epsilon, delta)
     assert Gaussian(mu).delta(epsilon) <= delta < Gaussian(mu * (1 + 1e-6)).delta(epsilon)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_every_filter_guarantees_the_budget_asked_for(name):
-    guarantee = METHODS[name].filter(1.0, 1e-6).guarantee()
-    assert guarantee.delta(1.0 + 1e-9) <= 1e-6 * (1 + 1e-9)
-
-
-def test_half_widths_hold_the_noise_with_the_stated_probability():
+def test_filters_guarantee_the_budget_and_half_widths_hold_the_noise():
+    for method in METHODS.values():
+        assert method.filter(1.0, 1e-6).guarantee().delta(1.0 + 1e-9) <= 1e-6 * (1 + 1e-9)
     assert 2 * stats.norm.cdf(METHODS[BROWNIAN].half_width(4.0) / 2) - 1 == pytest.approx(0.95, abs=1e-6)
     assert stats.laplace.cdf(METHODS["Laplace"].half_width(0.5) * 0.5) * 2 - 1 == pytest.approx(0.95)
-
-
-def test_the_report_holds_every_method():
     result = {"a": Outcome((1, 2), (1, 1)), "b": Outcome((3, 3), (2, 3))}
-    assert [row["method"] for row in rows(result)] == ["a", "b"]
-    assert rows({"a": Outcome((1,), (1,))})[0]["released_half_width"] == "inf"
-    figure = experiment_figure({"one": result, "two": result}, title="t")
+    assert [row["method"] for row in example.rows(result)] == ["a", "b"]
+    assert example.rows({"a": Outcome((1,), (1,))})[0]["released_half_width"] == "inf"
+    figure = example.experiment_figure({"one": result, "two": result}, title="t")
     assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
 
 

@@ -1,3 +1,4 @@
+import itertools
 import math
 from fractions import Fraction
 
@@ -126,7 +127,7 @@ def test_charge_by_variance_is_valid(r, share):
         assert worst(response(epsilon), left, mpmath.mpf(r)) <= 0
 
 
-def test_gaussian_steps_cost_their_square_and_leaks_their_mass():
+def test_gaussian_steps_cost_their_square_products_their_factors_and_parts_fit():
     budget = to.filters.ResidueFilter(1, delta=1e-3)
     for _ in range(10):
         budget.spend(to.Gaussian(0.3) @ to.TotalVariation(1e-4))
@@ -135,15 +136,24 @@ def test_gaussian_steps_cost_their_square_and_leaks_their_mass():
     assert budget.would_exceed(to.TotalVariation(2e-6))
     assert not budget.would_exceed(to.Gaussian(budget.remaining.mu))
     assert budget.guarantee().delta(np.inf) >= 1e-3
-
-
-def test_short_products_are_their_factors_one_by_one():
     whole, apart = to.filters.ResidueFilter(2, delta=1e-6), to.filters.ResidueFilter(2, delta=1e-6)
     whole.spend(to.PureDP(0.3) ** 3 @ to.Gaussian(0.5) @ to.TotalVariation(1e-7))
     for step in (to.PureDP(0.3), to.PureDP(0.3), to.PureDP(0.3), to.Gaussian(0.5), to.TotalVariation(1e-7)):
         apart.spend(step)
     assert whole.spent == pytest.approx(apart.spent, rel=1e-12)
     assert (whole.steps, apart.steps) == (1, 5)
+    for delta, parts in itertools.product((1e-12, 1e-6, 1e-3), (1, 3, 10, 100)):
+        budget = to.filters.ResidueFilter(1, delta=delta)
+        for _ in range(parts):
+            budget.spend(to.TotalVariation(delta / parts))
+        assert budget.would_exceed(to.TotalVariation(delta / parts))
+        assert Fraction(budget.spent.delta) >= 1 - (1 - Fraction(delta / parts)) ** parts
+    for part in (0.0, 0.3, 0.99):
+        budget = to.filters.ResidueFilter(1, delta=1e-6)
+        budget.spend(to.TotalVariation(1e-6 * part) @ to.Gaussian(0.3))
+        left = budget.remaining
+        assert left.delta >= 1e-6 * (1 - part) * (1 - 1e-9)
+        budget.spend(to.TotalVariation(left.delta) @ to.Gaussian(left.mu))
 
 
 @pytest.mark.parametrize(
@@ -176,18 +186,14 @@ def leaves(budget, rule, depth):
     return done
 
 
-def greedy(answers):
-    """Ask strongly after a 1, weakly after a 0."""
-    return 0.4 if not answers or answers[-1] else 0.1
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [1, 0])
+def test_residue_filter_enumerated_analyst_stays_within_guarantee(after):
+    """Enumerated: seven responses, strong ones after one answer, then what is left in one Gaussian."""
 
+    def rule(answers):
+        return 0.4 if (answers[-1] if answers else 1) == after else 0.1
 
-def reversed_(answers):
-    return 0.4 if answers and not answers[-1] else 0.1
-
-
-@pytest.mark.parametrize("rule", [greedy, pytest.param(reversed_, marks=pytest.mark.slow)])
-def test_residue_filter_enumerated_analyst_stays_within_guarantee(rule):
-    """Enumerated, not sampled: seven responses chosen by the answers, then what is left in one Gaussian."""
     result = leaves(to.filters.ResidueFilter(1), rule, 7)
     epsilon = np.linspace(0, 4, 41)
     total = sum(mass * to.Gaussian(left.mu).bounds.delta(epsilon - loss).lower for loss, mass, left in result)
@@ -209,28 +215,7 @@ def test_leaks_stay_within_the_guarantee(delta, shares):
     assert delta <= float(budget.guarantee().mass_at_infinity.upper) <= delta * (1 + 3e-12)
 
 
-@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3])
-@pytest.mark.parametrize("parts", [1, 3, 10, 100])
-def test_equal_parts_of_delta_fit(delta, parts):
-    budget = to.filters.ResidueFilter(1, delta=delta)
-    for _ in range(parts):
-        budget.spend(to.TotalVariation(delta / parts))
-    assert budget.would_exceed(to.TotalVariation(delta / parts))
-    assert Fraction(budget.spent.delta) >= 1 - (1 - Fraction(delta / parts)) ** parts
-
-
-@pytest.mark.parametrize("part", [0.0, 0.3, 0.99])
-def test_remaining_pair_can_be_spent(part):
-    budget = to.filters.ResidueFilter(1, delta=1e-6)
-    budget.spend(to.TotalVariation(1e-6 * part) @ to.Gaussian(0.3))
-    left = budget.remaining
-    assert left.delta >= 1e-6 * (1 - part) * (1 - 1e-9)
-    budget.spend(to.TotalVariation(left.delta) @ to.Gaussian(left.mu))
-
-
 MU = [0.01, 0.05, 0.099, 0.1, 0.17, 0.3, 0.7, 1.0, 3.0, 20.0, 50.0, 73.0]
-
-
 RATIO = np.array([0.0, 1e-6, 0.3, 5.0, 20.0, 36.4, 39.9, 40.1, 300.0])
 
 
@@ -244,10 +229,7 @@ def test_logarithms_of_profiles_lie_between_their_bounds(mu):
             assert low <= mpmath.log(profile(e, mpmath.mpf(mu))) <= high
     assert np.all(result.width <= 2.0**-53 * units)
     assert log_delta(epsilon[3], mu).lower == result.lower[3]
-
-
-@pytest.mark.parametrize("mu", MU)
-def test_logarithms_of_mixtures_are_rounded_up(mu):
+    # Of mixtures they are rounded up.
     loss, weight, at = np.array([0.0, 0.1, 0.7]) * mu, np.array([0.0, 0.25, 0.75]), RATIO[:6] * mu
     result = Responses(loss, weight).log_delta(at, mu).tolist()
     with mpmath.workdps(100):
