@@ -22,19 +22,16 @@ def dominated(curve, p, q, losses=(-3.0, -0.7, -0.2, 0.0, 0.1, 0.4, 0.9, 1.3, 2.
     )
 
 
-def distribution(normal, scale):
-    return (
-        (lambda x: mp.ncdf(x / scale))
-        if normal
-        else (lambda x: mp.exp(x / scale) / 2 if x < 0 else 1 - mp.exp(-x / scale) / 2)
-    )
-
-
 def truncated_delta(normal, scale, shift, cut, epsilon):
     """Return delta of noise on [-cut, cut], in 220 digits."""
+
+    def cdf(x):
+        if normal:
+            return mp.ncdf(x / scale)
+        return mp.exp(x / scale) / 2 if x < 0 else 1 - mp.exp(-x / scale) / 2
+
     with mp.workdps(220):
         scale, shift, cut, epsilon = map(mp.mpf, (scale, shift, cut, epsilon))
-        cdf = distribution(normal, scale)
         kept = cdf(cut) - cdf(-cut)
 
         # Where the loss is epsilon; Laplace losses are constant outside [0, shift].
@@ -48,11 +45,7 @@ def truncated_delta(normal, scale, shift, cut, epsilon):
 
 
 EPSILON = np.array([-1.0, -0.1, 0.0, 0.05, 0.3, 1.0, 2.0])
-
-
 X = np.linspace(-14, 14, 40_001)
-
-
 ROUNDING = 2e-7
 """More than the error of the sums below: the square of a step, at the kinks where an integrand becomes 0."""
 
@@ -97,8 +90,6 @@ def cut(n, q, most):
 
 
 SIGMA, Q = 0.8, Fraction(1, 4)
-
-
 VALUES = (-1.0, 0.0, 1.0)
 
 

@@ -22,14 +22,6 @@ def test_ratio_is_rounded_up_by_at_most_one_step(above, below):
     assert result <= math.nextafter(above / below, math.inf)
 
 
-def test_loss_and_root_are_rounded_up():
-    for moves in ([0.1, 0.2, 0.3], [1e-200, 1e-180], [9e3, 4e3, 1.0], [3.0, 4.0], [1e-320, 1e-320]):
-        assert Fraction(loss(moves, 1.0)) ** 2 >= sum(Fraction(v) ** 2 for v in moves)
-        assert loss(moves, 1.0) <= math.hypot(*moves) * (1 + 1e-15) + 5e-324
-    for square in (2, 3, 4, 40):
-        assert square <= Fraction(root(Fraction(square))) ** 2 <= square * (1 + Fraction(1, 2**51))
-
-
 @pytest.mark.parametrize(
     ("noise", "moves", "mu"),
     [(10, 5, 0.5), (2, [6, 8], 5), ([2, 1], [6, 4], 5), ([0.5, math.inf], None, 2), (3, 0, 0)],
@@ -89,14 +81,6 @@ def test_bounded_laplace_loss_is_the_largest_log_ratio(scale, width, shift):
         assert m.BoundedLaplace(scale=1, width=third, sensitivity=third).width >= third
 
 
-@pytest.mark.parametrize(("coins", "shift"), [(1, 1), (10, 1), (10, 10), (300, 3)])
-def test_binomial_noise_has_the_ends_of_its_masses(coins, shift):
-    curve = m.BinomialNoise(coins, shift).curve()
-    least = mp.mpf(sum(math.comb(coins, k) for k in range(shift))) / mp.mpf(2) ** coins
-    assert least in curve.mass_at_infinity
-    assert mp.log(math.comb(coins, shift)) <= curve.sup_loss <= mp.log(math.comb(coins, shift)) + 1e-11
-
-
 @pytest.mark.parametrize(("coins", "shift"), [(2**16, 3), (999, 400)])
 def test_binomial_losses_and_masses_are_within_their_errors(coins, shift):
     law = m.BinomialNoise(coins, shift).curve().loss_distribution()
@@ -109,35 +93,36 @@ def test_binomial_losses_and_masses_are_within_their_errors(coins, shift):
             assert abs(law.atoms.log_p[x] - mass) <= law.atoms.slack[x]
 
 
-def test_integer_noise_near_the_normal_law_and_at_extremes():
+def test_losses_are_rounded_up_and_integer_noise_is_near_the_normal_law():
     for curve in (m.Skellam(1e4).curve(), m.BinomialNoise(4 * 10**4).curve()):
         assert curve.epsilon(1e-6) == pytest.approx(to.Gaussian(0.01).epsilon(1e-6), rel=1e-3)
     assert m.BinomialNoise(3, 4).curve() == to.TotalVariation(1.0)
-
-
-def test_one_coordinate_is_the_worst_for_an_l1_sensitivity():
+    for shift in (10**7, 10**10):  # too many atoms
+        curve = m.DiscreteLaplace(1e6, shift).curve()
+        assert curve.epsilon(0) == pytest.approx(shift / 1e6)
+        with pytest.raises(SizeError, match="discrete Laplace noise shifted by"):
+            curve.epsilon(1e-5)
+    curve = m.BinomialNoise(1100).curve()  # P(0 heads) = 2^-1100
+    assert curve.mass_at_infinity.upper > 0
+    assert curve.epsilon(0.0) == float("inf")
+    with pytest.raises(Undecided):
+        _ = curve >= to.PureDP(7.01)
     for one, each in (
         (m.DiscreteLaplace(2, 3).curve(), m.DiscreteLaplace(2, 1).curve() @ m.DiscreteLaplace(2, 2).curve()),
         (m.Skellam(9, 3).curve(), m.Skellam(9, 1).curve() ** 3),
     ):
         for alpha in (0.01, 0.2, 0.5):
             assert one.bounds(alpha).lower <= each.bounds(alpha).upper
-
-
-@pytest.mark.parametrize("shift", [10**7, 10**10])
-def test_discrete_laplace_of_too_many_atoms_raises_size_error(shift):
-    curve = m.DiscreteLaplace(1e6, shift).curve()
-    assert curve.epsilon(0) == pytest.approx(shift / 1e6)
-    with pytest.raises(SizeError, match="discrete Laplace noise shifted by"):
-        curve.epsilon(1e-5)
-
-
-def test_thresholded_keys_agree_with_opendp():
-    # OpenDP's tests have (0.5, 6.854795431920434e-07) for scale 2 and threshold 28.
-    curve = m.ThresholdedKeys(scale=2, threshold=28).curve()
-    assert curve == to.Laplace(0.5) @ to.TotalVariation(curve.delta(0.5 + 1e-9))
-    assert pytest.approx(curve.mass_at_infinity.upper, rel=1e-12) == 6.854795431920434e-07
-    assert curve.epsilon(6.8548e-07) <= 0.5
+    for moves in ([0.1, 0.2, 0.3], [1e-200, 1e-180], [9e3, 4e3, 1.0], [3.0, 4.0], [1e-320, 1e-320]):
+        assert Fraction(loss(moves, 1.0)) ** 2 >= sum(Fraction(v) ** 2 for v in moves)
+        assert loss(moves, 1.0) <= math.hypot(*moves) * (1 + 1e-15) + 5e-324
+    for square in (2, 3, 4, 40):
+        assert square <= Fraction(root(Fraction(square))) ** 2 <= square * (1 + Fraction(1, 2**51))
+    for coins, shift in ((1, 1), (10, 1), (10, 10), (300, 3)):
+        curve = m.BinomialNoise(coins, shift).curve()
+        least = mp.mpf(sum(math.comb(coins, k) for k in range(shift))) / mp.mpf(2) ** coins
+        assert least in curve.mass_at_infinity
+        assert mp.log(math.comb(coins, shift)) <= curve.sup_loss <= mp.log(math.comb(coins, shift)) + 1e-11
 
 
 @pytest.mark.parametrize("threshold", [2, 3.5, 6])
@@ -160,17 +145,21 @@ def test_thresholded_keys_dominate_a_shared_and_a_new_key(threshold):
         assert dominated(curve, *laws, losses=(0.0, 0.5, 1.0, 1.4))
 
 
-def test_thresholded_keys_of_each_noise():
-    three = m.ThresholdedKeys(2, 10, noise="gaussian", keys=3, contribution=2)
+def test_thresholded_keys_of_each_noise_agree_with_opendp():
+    three = m.ThresholdedKeys(2, 10, noise="gaussian", keys=3, contribution=2).curve()
     with mp.workdps(40):
-        p = mp.ncdf(-4)
-        assert three.curve().mass_at_infinity.upper >= 1 - (1 - p) ** 3
-        assert three.curve().mass_at_infinity.upper <= (1 - (1 - p) ** 3) * (1 + mp.mpf("1e-10"))
+        shown = 1 - (1 - mp.ncdf(-4)) ** 3
+        assert shown <= three.mass_at_infinity.upper <= shown * (1 + mp.mpf("1e-10"))
     # Each of four keys moves by 1: less is lost than where one moves by 4.
     assert m.ThresholdedKeys(2, math.inf, keys=4).curve() == to.Laplace(0.5) ** 4
     whole = m.ThresholdedKeys(2, math.inf, noise="geometric", keys=4).curve()
     assert whole == m.DiscreteLaplace(2, 1).curve() ** 4
     assert whole.delta(1.0) < m.DiscreteLaplace(2, 4).curve().delta(1.0)
+    # OpenDP's tests have (0.5, 6.854795431920434e-07) for scale 2 and threshold 28.
+    curve = m.ThresholdedKeys(scale=2, threshold=28).curve()
+    assert curve == to.Laplace(0.5) @ to.TotalVariation(curve.delta(0.5 + 1e-9))
+    assert pytest.approx(curve.mass_at_infinity.upper, rel=1e-12) == 6.854795431920434e-07
+    assert curve.epsilon(6.8548e-07) <= 0.5
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 0.6])
@@ -192,11 +181,3 @@ def test_thresholded_keys_of_a_replaced_record_change_two_keys(epsilon):
         assert bounds.lower <= truth <= bounds.upper
     with pytest.raises(to.errors.PlanError, match="is stated for add-remove"):
         to.Plan({m.ThresholdedKeys(scale=2, threshold=200): 1}, adjacency="replace-one")
-
-
-def test_mass_of_many_coins_below_all_floats_is_not_zero():
-    curve = m.BinomialNoise(1100).curve()  # P(0 heads) = 2^-1100
-    assert curve.mass_at_infinity.upper > 0
-    assert curve.epsilon(0.0) == float("inf")
-    with pytest.raises(Undecided):
-        _ = curve >= to.PureDP(7.01)

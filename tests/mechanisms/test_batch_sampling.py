@@ -17,11 +17,7 @@ from tradeoff.pld.shuffled import Randomizer, shuffled_pair_law
 
 CAPPED = m.TruncatedSubsampledGaussian(SIGMA, 0.25, batch_size=1, dataset_size=4).curve()
 REPLACED = m.TruncatedSubsampledGaussian(SIGMA, 0.25, 1, 3, adjacency="replace-one").curve()
-CHANGES = [
-    (CAPPED, list(added(4))),
-    (~CAPPED, [(after, before) for before, after in added(4)]),
-    (REPLACED, list(replaced(3))),
-]
+CHANGES = [(CAPPED, added(4)), (~CAPPED, ((b, a) for a, b in added(4))), (REPLACED, replaced(3))]
 
 
 @pytest.mark.parametrize(("curve", "changes"), CHANGES, ids=["added", "removed", "replaced"])
@@ -46,18 +42,7 @@ def test_full_batch_contains_exact_fractions(records, chance, most):
     assert mean <= rate <= mean * (1 + Fraction(1, 10**15))
 
 
-@pytest.mark.parametrize("sizes", [(10**9, 10**5, 10**5 + 2500), (10**10, 10**8, 10**8 - 30000)])
-def test_full_batch_of_many_records_is_tight(sizes):
-    records, mean, most = sizes
-    full, not_full, rate = full_batch(records, mean / records, most)
-    for tail in (full, not_full):
-        low, high = to_bounds(tail)
-        assert 0 < low <= high <= low * (1 + 1e-15)
-    assert float(to_bounds(full + not_full).width) < 1e-15
-    assert 0 < rate <= mean / records
-
-
-def test_capped_batch_that_is_never_full_is_a_plain_sample():
+def test_full_batch_of_many_records_is_tight_and_one_never_full_a_plain_sample():
     free = m.SubsampledGaussian(1, 0.1).curve()
     assert m.TruncatedSubsampledGaussian(1, 0.1, 1000, 1000).curve() == free
     assert m.TruncatedSubsampledGaussian(1, 0.1, 3, 3).curve() == free
@@ -68,6 +53,14 @@ def test_capped_batch_that_is_never_full_is_a_plain_sample():
     assert always == pytest.approx(to.subsample(to.Gaussian(1), 0.1).delta(0.1), rel=1e-12)  # one is replaced
     trained = m.BandedFactorization(1.5, 0.1, steps=100, bands=8).curve()
     assert trained == m.SubsampledGaussian(1.5, 0.1).curve() ** 13
+    for sizes in ((10**9, 10**5, 10**5 + 2500), (10**10, 10**8, 10**8 - 30000)):
+        records, mean, most = sizes
+        full, not_full, rate = full_batch(records, mean / records, most)
+        for tail in (full, not_full):
+            low, high = to_bounds(tail)
+            assert 0 < low <= high <= low * (1 + 1e-15)
+        assert float(to_bounds(full + not_full).width) < 1e-15
+        assert 0 < rate <= mean / records
 
 
 def two_of_three(mu, epsilon):
@@ -140,13 +133,6 @@ def test_shuffled_answers_contain_the_pair_of_clones(records, epsilon):
         truth = clones(epsilon, records, math.exp(loss))
         assert bounds.lower - 1e-13 <= truth <= bounds.upper + 1e-13
         assert bounds.width <= 1e-11
-
-
-def test_many_shuffled_answers_are_rounded_up():
-    for loss in (0.0, 0.1, 0.3):
-        truth = clones(1.0, 200, math.exp(loss))
-        upper = m.ShuffledRandomizers(1, 200).curve().bounds.delta(loss).upper
-        assert truth * (1 - 1e-10) <= upper <= truth * (1 + 1e-4)
 
 
 def histograms(answers, channel):
@@ -227,31 +213,16 @@ def laplace_channel(epsilon):
 
 LOSSES = (0.0, 0.1, 0.5, 1.0)
 THREE, FOUR = math.log(3), math.log(4)
+SIZES = {(2, 1): (1, 4), (3, 1): (1, 4), (4, 1): (3,), (5, 1): (2,), (4, 2): (1, 3), (3, 2): (2, 4)}
+RAPPOR, CELLS = {"randomizer": "rappor"}, {"randomizer": "laplace"}
+HASHED = bit_channel([{0, 1}, {2, 3}, {0, 2}, {1}], 4, math.exp(0.5))
 NAMED = [
-    *(
-        (m.ShuffledRandomizers(THREE, n, k), subset_channel(k, 1), True)
-        for k, n in ((2, 1), (2, 4), (3, 1), (3, 4), (4, 3), (5, 2))
-    ),
-    *((m.ShuffledRandomizers(THREE, n, 4, 2), subset_channel(4, 2), True) for n in (1, 3)),
-    *((m.ShuffledRandomizers(THREE, n, 3, 2), subset_channel(3, 2), True) for n in (2, 4)),
-    *(
-        (
-            m.ShuffledRandomizers(FOUR, n, randomizer="rappor"),
-            bit_channel([{0}, {1}, {2}][:k], k, 2),
-            True,
-        )
-        for k, n in ((2, 4), (3, 1), (3, 3))
-    ),
-    *(
-        (m.ShuffledRandomizers(e, n, randomizer="laplace"), laplace_channel(e), True)
-        for e, n in ((0.5, 3), (2.0, 4))
-    ),
+    *((m.ShuffledRandomizers(THREE, n, *k), subset_channel(*k), True) for k in SIZES for n in SIZES[k]),
+    (m.ShuffledRandomizers(FOUR, 4, **RAPPOR), bit_channel([{0}, {1}], 2, 2), True),
+    *((m.ShuffledRandomizers(FOUR, n, **RAPPOR), bit_channel([{0}, {1}, {2}], 3, 2), True) for n in (1, 3)),
+    *((m.ShuffledRandomizers(e, n, **CELLS), laplace_channel(e), True) for e, n in ((0.5, 3), (2.0, 4))),
     # Two hashes may agree, and are no less private than one.
-    (
-        m.ShuffledRandomizers(2.0, 3, randomizer="rappor"),
-        bit_channel([{0, 1}, {2, 3}, {0, 2}, {1}], 4, math.exp(0.5)),
-        False,
-    ),
+    (m.ShuffledRandomizers(2.0, 3, **RAPPOR), HASHED, False),
 ]
 
 
@@ -393,24 +364,25 @@ def test_pair_of_data_sets_has_the_profile_of_all_counts(randomizer, records, to
             assert np.sum(result) == pytest.approx(truth, rel=1e-10)
 
 
-@pytest.mark.parametrize(("n", "times"), [(1, 1), (4, 2)])
-def test_pair_of_many_records_is_close_to_its_normal_limit(n, times):
-    """The ratio is a mean of n of variance (e - 1)^2 (1 + 1/e)/(e + 1)."""
-    deviation = math.sqrt((math.e - 1) ** 2 * (1 + 1 / math.e) / (math.e + 1) / 10**6)
-    delta = m.ShuffledRandomizers(1, 10**6, 2).pair(n).bounds.delta(0)
-    assert delta.lower == pytest.approx(times * deviation / math.sqrt(2 * math.pi), rel=1e-2)
-
-
-def test_shuffled_answers_at_extremes():
+def test_many_shuffled_answers_are_rounded_up_and_extremes_have_answers():
     assert m.ShuffledRandomizers(0, 10).curve() == to.Identity()
     alone = m.ShuffledRandomizers(2, 1).curve()
     assert alone.bounds.delta(0.5).upper == pytest.approx(to.PureDP(2).delta(0.5), rel=1e-12)
     assert m.ShuffledRandomizers(700, 10).curve().epsilon(0) == pytest.approx(700)
     assert 0 <= m.ShuffledRandomizers(1e-300, 10).curve().delta(0) <= 1e-300
     assert 0 < m.Subsampled(m.Laplace(scale=1000), 0.1, group_size=1000).curve().delta(0.0) < 1
+    for loss in (0.0, 0.1, 0.3):
+        truth = clones(1.0, 200, math.exp(loss))
+        upper = m.ShuffledRandomizers(1, 200).curve().bounds.delta(loss).upper
+        assert truth * (1 - 1e-10) <= upper <= truth * (1 + 1e-4)
+    # The ratio is a mean of n of variance (e - 1)^2 (1 + 1/e)/(e + 1).
+    for n, times in ((1, 1), (4, 2)):
+        deviation = math.sqrt((math.e - 1) ** 2 * (1 + 1 / math.e) / (math.e + 1) / 10**6)
+        delta = m.ShuffledRandomizers(1, 10**6, 2).pair(n).bounds.delta(0)
+        assert delta.lower == pytest.approx(times * deviation / math.sqrt(2 * math.pi), rel=1e-2)
 
 
-def test_balls_in_bins_agrees_with_simulation():
+def test_balls_in_bins_agrees_with_simulation_and_rounds_noise_down():
     """delta = E_Q(1 - e^eps/Y)+, Y the mean ratio, with the other bins simulated: five standard errors."""
     mu, bins, rng = np.sqrt(5.0), 100, np.random.default_rng(1)
     others = np.exp(mu * rng.standard_normal((1000, bins - 1)) - mu**2 / 2).sum(axis=1)
@@ -430,15 +402,8 @@ def test_balls_in_bins_agrees_with_simulation():
     above, error = delta(result * 0.999)
     assert above - error > 1e-5
     assert m.RandomAllocation(1, steps=bins).guarantee(5).epsilon(1e-5) == pytest.approx(1.206, abs=5e-4)
-
-
-@pytest.mark.parametrize("epochs", [1, 2, 3, 7, 10**6])
-@pytest.mark.parametrize("sigma", [0.7, 1 / 3, 5.0])
-def test_balls_in_bins_rounds_noise_down(epochs, sigma):
-    alone = m.BallsInBins(sigma, bins=1, epochs=epochs).curve()
-    assert Fraction(alone.mu) ** 2 * Fraction(sigma) ** 2 >= epochs
-    assert alone.mu == pytest.approx(np.sqrt(epochs) / sigma, rel=1e-15)
-
-
-def test_balls_in_bins_of_one_epoch_is_one_allocation():
+    for epochs, sigma in itertools.product((1, 2, 3, 7, 10**6), (0.7, 1 / 3, 5.0)):
+        alone = m.BallsInBins(sigma, bins=1, epochs=epochs).curve()
+        assert Fraction(alone.mu) ** 2 * Fraction(sigma) ** 2 >= epochs
+        assert alone.mu == pytest.approx(np.sqrt(epochs) / sigma, rel=1e-15)
     assert m.BallsInBins(2, bins=7, epochs=1).guarantee(3) == m.RandomAllocation(2, steps=7).guarantee(3)

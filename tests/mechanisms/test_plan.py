@@ -26,7 +26,7 @@ from tradeoff.report.plot import claims_of
 STEP = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.01)
 
 
-def test_plans_are_values():
+def test_plans_are_values_join_and_order_custom_curves():
     one = to.Plan({m.Laplace(scale=1): 2, m.PureDP(epsilon=1): 3})
     other = to.Plan({m.PureDP(epsilon=1.0): 3, m.Laplace(scale=1.0): 2})
     assert one == other
@@ -36,9 +36,24 @@ def test_plans_are_values():
         one.adjacency = "replace-one"
     with pytest.raises(TypeError):
         one.mechanisms[m.Laplace(scale=1)] = 5
+    step, noise = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1), m.Laplace(scale=3)
+    assert to.Plan({step: 3}) @ to.Plan({noise: 1, step: 2}) == to.Plan({step: 5, noise: 1})
+    known = m.Custom(to.PureDP(2), other_order=SAMPLED_CURVE, adjacency="add-remove")
+    assert known.curve() == to.maximum(to.PureDP(2), ~SAMPLED_CURVE)
+    assert m.Custom(SAMPLED_CURVE, other_order=~SAMPLED_CURVE).curve() == SAMPLED_CURVE
+    # The tighter side of both orders: removing loses at most 2, adding what the step loses.
+    assert known.curve().epsilon(0) <= 2
+    assert (~known.curve()).epsilon(1e-6) <= SAMPLED_CURVE.epsilon(1e-6) + 1e-9
+    mechanism = m.Custom(to.Gaussian(0.5))
+    assert (mechanism.order, mechanism.adjacency, FREE.order) == ("symmetric", None, "free")
+    assert plan(mechanism, 4, "replace-one").guarantee() == to.Gaussian(1)
+    tied = m.Custom(SAMPLED_CURVE, adjacency="add-remove")
+    assert tied.order == "tied"
+    both = to.Plan({tied: 3, m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1): 2})
+    assert both.curve() == SAMPLED_CURVE**5
 
 
-def test_guarantee_of_tied_mechanisms_takes_one_envelope():
+def test_guarantee_takes_one_envelope_of_tied_mechanisms_and_each_of_free_ones():
     plan = to.Plan({STEP: 1000})
     curve, guarantee = plan.curve(), plan.guarantee()
     assert (curve.symmetric, guarantee.symmetric) == (False, True)
@@ -48,9 +63,6 @@ def test_guarantee_of_tied_mechanisms_takes_one_envelope():
     ):
         for f, truth in ((curve, remove), (~curve, add), (guarantee, remove)):
             assert truth in f.bounds.epsilon(delta)
-
-
-def test_guarantee_of_free_mechanisms_takes_their_envelopes():
     # f (x) f^-1 occurs, and the envelope of f (x) f does not cover it.
     plan = to.Plan({FREE: 2})
     assert plan.curve().symmetric
@@ -58,11 +70,6 @@ def test_guarantee_of_free_mechanisms_takes_their_envelopes():
     mixed = LOPSIDED @ ~LOPSIDED
     for alpha in (0.05, 0.2, 0.5):
         assert plan.guarantee()(alpha) <= mixed.bounds(alpha).upper
-
-
-def test_plans_join_if_their_neighbours_agree():
-    step, noise = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1), m.Laplace(scale=3)
-    assert to.Plan({step: 3}) @ to.Plan({noise: 1, step: 2}) == to.Plan({step: 5, noise: 1})
 
 
 @pytest.mark.parametrize("described", [m.Laplace(scale=1), STEP, to.Plan({}), to.Plan({STEP: 1})])
@@ -122,14 +129,6 @@ def test_guarantee_is_symmetric_and_below_both_orders(mechanism, n):
         assert (result.bounds.delta(LOSSES).upper >= order.bounds.delta(LOSSES).lower).all()
 
 
-def test_list_of_sampled_mechanisms_is_complete():
-    sampled = {
-        kind.kind for kind in m.KINDS.values() if issubclass(kind, m.Sampled) or hasattr(kind, "scheme")
-    }
-    assert sampled <= {each.kind for each in SAMPLED}
-    assert {each.order for each in SAMPLED} == {"symmetric", "tied", "free"}
-
-
 STEPS = HALF.curve() ** 3
 ONE_ORDER = (
     HALF.curve(),
@@ -161,15 +160,12 @@ def test_one_order_is_stated_with_every_answer(curve):
     assert repr(curve).count("one order") == one
 
 
-def test_comparison_states_one_order():
+def test_comparison_and_legend_state_one_order_and_dp_sgd_gives_rate_and_steps():
     for curve in (HALF.curve(), HALF.guarantee()):
         result = to.compare(curve, {"G": HALF.curve()}, delta=[], epsilon=[0.5], alpha=[])
         assert ("one order of the pair" in repr(result)) == (not curve.symmetric)
         assert ("order" in result.numbers().columns) == (not curve.symmetric)
         assert result["G"].claim.name == "G (one order)"
-
-
-def test_legend_states_one_order_after_a_shortened_name():
     parts = [to.Laplace(k / 8) ** k for k in range(1, 9)]
     long = to.subsample(functools.reduce(operator.matmul, parts), 0.01) ** 1000
     items = long, HALF, HALF.curve(), to.limits.edgeworth(STEPS)
@@ -178,9 +174,11 @@ def test_legend_states_one_order_after_a_shortened_name():
     assert "…" in names[0]
     assert [claim.name for claim in claims_of([STEPS], ["training"])] == ["training (one order)"]
     assert [claim.name for claim in claims_of([STEPS])] == ["one order"]
-
-
-def test_dp_sgd_sizes_and_epochs_give_rate_and_steps():
+    sampled = {
+        kind.kind for kind in m.KINDS.values() if issubclass(kind, m.Sampled) or hasattr(kind, "scheme")
+    }
+    assert sampled <= {each.kind for each in SAMPLED}
+    assert {each.order for each in SAMPLED} == {"symmetric", "tied", "free"}
     [(step, steps)] = to.dp_sgd(1.1, batch_size=256, dataset_size=60_000, epochs=60).mechanisms.items()
     assert (step.noise_multiplier, steps) == (1.1, 14_063)  # 14062.5 rounded up
     exact = Fraction(256, 60_000)
@@ -198,25 +196,6 @@ def plan(mechanism, n=1, adjacency="add-remove"):
     return to.Plan({mechanism: n}, adjacency=adjacency)
 
 
-def test_order_and_adjacency_of_a_custom_curve_are_those_of_its_plan():
-    mechanism = m.Custom(to.Gaussian(0.5))
-    assert (mechanism.order, mechanism.adjacency, FREE.order) == ("symmetric", None, "free")
-    assert plan(mechanism, 4, "replace-one").guarantee() == to.Gaussian(1)
-    tied = m.Custom(SAMPLED_CURVE, adjacency="add-remove")
-    assert tied.order == "tied"
-    both = to.Plan({tied: 3, m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1): 2})
-    assert both.curve() == SAMPLED_CURVE**5
-
-
-def test_custom_uses_a_bound_on_the_other_order():
-    known = m.Custom(to.PureDP(2), other_order=SAMPLED_CURVE, adjacency="add-remove")
-    assert known.curve() == to.maximum(to.PureDP(2), ~SAMPLED_CURVE)
-    assert m.Custom(SAMPLED_CURVE, other_order=~SAMPLED_CURVE).curve() == SAMPLED_CURVE
-    # The tighter side of both orders: removing loses at most 2, adding what the step loses.
-    assert known.curve().epsilon(0) <= 2
-    assert (~known.curve()).epsilon(1e-6) <= SAMPLED_CURVE.epsilon(1e-6) + 1e-9
-
-
 @given(st.one_of(exact_curves, float_curves))
 def test_plan_file_keeps_curves_to_the_last_bit(curve):
     for mechanism in (m.Custom(curve, adjacency="add-remove"), m.Custom(curve, other_order=~curve)):
@@ -225,11 +204,7 @@ def test_plan_file_keeps_curves_to_the_last_bit(curve):
 
 
 LINE = {"kind": "piecewise-linear", "alpha": [0.0, 1.0], "beta": [1.0, 0.0]}
-
-
 GOOD = {"schema": 1, "tradeoff": LINE}
-
-
 BAD = [
     ("none.json", "mechanism[1].curve: none.json: cannot be read"),
     ("{", "mechanism[1].curve: "),
@@ -247,32 +222,25 @@ BAD = [
 
 
 @pytest.mark.parametrize(("given", "message"), BAD, ids=lambda value: str(value)[:40])
-def test_plan_file_names_the_error_of_a_curve(given, message):
+def test_plan_file_reads_a_curve_in_place_and_names_its_error(given, message):
     content = given if isinstance(given, str) else json.dumps(given)
     with pytest.raises(PlanError) as error:
         to.spec.loads(PLAN.format(json.dumps(content)))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_plan_file_reads_a_curve_in_place():
     (mechanism,) = to.spec.loads(PLAN.format(json.dumps(json.dumps(GOOD)))).plan.mechanisms
     assert mechanism.curve().vertices == [(0, 1), (1, 0)]
 
 
-@pytest.mark.parametrize(
-    "curve",
-    [to.PureDP(1), to.Gaussian(0.5), to.Laplace(2), to.approximate_dp(1, 0.1), to.TotalVariation(0.3)],
-)
-def test_canonical_noise_shifts_by_its_curve(curve):
+def test_canonical_noise_shifts_by_its_curve_and_has_the_tulap_law():
     # F(x - 1) = f(1 - F(x)), evaluated at the quantile of 1 - alpha.
-    noise, alpha = m.CanonicalNoise(curve, sensitivity=3), np.array([1e-6, 1e-3, 0.05, 0.3, 0.45])
-    assert np.allclose(noise.quantile(curve(alpha)), noise.quantile(1 - alpha) - 3, rtol=0, atol=1e-7)
-    assert np.allclose(noise.quantile(alpha), -noise.quantile(1 - alpha), rtol=0, atol=1e-7)
-    assert noise.curve() == curve
-
-
-def test_canonical_noise_of_pure_dp_is_the_tulap_law():
+    near, alpha = {"rtol": 0, "atol": 1e-7}, np.array([1e-6, 1e-3, 0.05, 0.3, 0.45])
+    leaking = to.approximate_dp(1, 0.1), to.TotalVariation(0.3)
+    for curve in (to.PureDP(1), to.Gaussian(0.5), to.Laplace(2), *leaking):
+        noise = m.CanonicalNoise(curve, sensitivity=3)
+        assert np.allclose(noise.quantile(curve(alpha)), noise.quantile(1 - alpha) - 3, **near)
+        assert np.allclose(noise.quantile(alpha), -noise.quantile(1 - alpha), **near)
+        assert noise.curve() == curve
     # Its cdf, Awan and Slavkovic 2018: b^-[x]/(1 + b) (b + (x - [x] + 1/2)(1 - b)) for x <= 0, b = e^-eps.
     b, x = math.exp(-1), np.array([-7.3, -2.5001, -1.2, -0.4, 0.0])
     near = np.round(x)

@@ -6,20 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tests.mechanisms.reference import (
-    EPSILON,
-    ROUNDING,
-    SIGMA,
-    Q,
-    added,
-    at_most,
-    drawn,
-    fixed,
-    poisson,
-    profile,
-    replaced,
-    worst,
-)
+from tests.mechanisms import reference
+from tests.mechanisms.reference import SIGMA, Q, added, at_most, drawn, fixed, poisson, replaced, worst
 from tradeoff import mechanisms as m
 from tradeoff.mechanisms.subsampled import hits
 
@@ -35,27 +23,31 @@ def test_poisson_samples_of_added_records_contain_the_worst_data_set(flipped, gr
         at_most(result, ~curve if flipped else curve, exact=exact)
 
 
-def test_poisson_samples_of_replaced_records_contain_the_worst_data_set():
+@pytest.mark.slow
+def test_samples_of_fixed_size_dominate_every_data_set_and_draws_are_narrow():
+    curve = m.SubsampledGaussian(SIGMA, 0.5, "without-replacement").curve()
+    at_most(worst(lambda n: fixed(n, 2), replaced(4)), curve, exact=False)
+    # One order is attained, where all others are on the side of the record.
+    least = reference.profile({0.0: 1}, {0.0: 0.5, 2.0: 0.5}, SIGMA)[2:]
+    assert (least >= curve.bounds.delta(reference.EPSILON[2:]).lower - reference.ROUNDING).all()
+    step = m.SubsampledGaussian(0.8, 0.001, "with-replacement", batch_size=10)
+    guarantee = to.Plan({step: 1000}, adjacency="replace-one").guarantee()
+    low, high = guarantee.bounds.epsilon(1e-5)
+    below, above = guarantee.bounds.epsilon(1e-5, method="lattice")
+    assert 0 <= high - low < 1e-7
+    assert below <= high
+    assert low <= above
+
+
+def test_samples_of_replaced_records_dominate_every_data_set():
+    step = m.SubsampledGaussian(SIGMA, Fraction(2, 3), "with-replacement", batch_size=2)
+    assert step.adjacency == "replace-one"
+    at_most(worst(lambda n: drawn(n, 2), replaced(3)), step.curve(), exact=False)
     result = worst(lambda n: poisson(n, Q), replaced(3))
     sharp = m.SubsampledGaussian(SIGMA, 0.25, adjacency="replace-one").curve()
     at_most(result, sharp, exact=True)
     loose = m.Subsampled(m.Gaussian(noise_multiplier=SIGMA / 2), 0.25, adjacency="replace-one").curve()
     at_most(result, loose, exact=False)
-
-
-@pytest.mark.slow
-def test_samples_of_fixed_size_dominate_every_data_set():
-    curve = m.SubsampledGaussian(SIGMA, 0.5, "without-replacement").curve()
-    at_most(worst(lambda n: fixed(n, 2), replaced(4)), curve, exact=False)
-    # One order is attained, where all others are on the side of the record.
-    least = profile({0.0: 1}, {0.0: 0.5, 2.0: 0.5}, SIGMA)[2:]
-    assert (least >= curve.bounds.delta(EPSILON[2:]).lower - ROUNDING).all()
-
-
-def test_draws_with_replacement_dominate_every_data_set():
-    step = m.SubsampledGaussian(SIGMA, Fraction(2, 3), "with-replacement", batch_size=2)
-    assert step.adjacency == "replace-one"
-    at_most(worst(lambda n: drawn(n, 2), replaced(3)), step.curve(), exact=False)
 
 
 @settings(max_examples=30)
@@ -69,9 +61,7 @@ def test_hits_are_rounded_towards_more(draws, chance):
         leak = Fraction(result.excess)
         assert sum(true[j:]) <= leak + (1 - leak) * tail
         assert tail <= sum(true[j:]) * (1 + Fraction(1, 10**12)) + Fraction(1, 10**29)
-
-
-def test_hits_of_certain_and_of_impossible_draws():
+    # Certain, impossible and single draws:
     assert hits(1000, 1.0).weights == {1000: 1}
     assert hits(1000, 0.0).weights == {0: 1}
     assert hits(1, 0.1) == ({0: 1 - Fraction(0.1), 1: Fraction(0.1)}, 0.0)
@@ -96,41 +86,15 @@ def test_subsampled_of_any_mechanism_is_the_sample_of_its_curve():
     assert curve.epsilon(1e-6) > (~curve).epsilon(1e-6)
 
 
-def capped_delta(delta, rate, k):
-    """Return delta of a group of k under f_{0,delta} and samples: of j records min(1, j delta) is lost."""
-    r, d = Fraction(rate), Fraction(delta)
-    return sum(math.comb(k, j) * r**j * (1 - r) ** (k - j) * min(1, j * d) for j in range(k + 1))
-
-
-@pytest.mark.parametrize(
-    ("delta", "rate", "k"), [(0.6, 0.5, 3), (0.4, 0.5, 4), (0.6, 5e-13, 3), (1.0, 0.5, 2)]
-)
-def test_groups_with_equal_curves_add_their_weights(delta, rate, k):
-    curve = m.Subsampled(m.ApproximateDP(0.0, delta), rate, group_size=k).curve()
-    truth = capped_delta(delta, rate, k)
-    assert truth <= curve.bounds.delta(0.0).upper <= float(truth) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "delta"),
-    [
-        (m.Subsampled(m.Gaussian(noise_multiplier=math.inf), 0.5, group_size=3), 0.0),
-        (m.Subsampled(m.ApproximateDP(0.0, 1.0), 0.5, group_size=3), 0.875),
-        (m.Subsampled(m.Custom(to.Identity()), 0.5, group_size=3), 0.0),
-        (m.SubsampledLaplace(math.inf, 0.5, group_size=3), 0.0),
-        (m.TruncatedSubsampledGaussian(math.inf, 0.5, 2, 4), 0.0),
-    ],
-)
-def test_groups_of_perfect_or_no_privacy(mechanism, delta):
-    assert mechanism.curve().delta(0.0) == pytest.approx(delta, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_epsilon_of_many_draws_with_replacement_is_narrow_and_agrees_with_lattice():
-    step = m.SubsampledGaussian(0.8, 0.001, "with-replacement", batch_size=10)
-    guarantee = to.Plan({step: 1000}, adjacency="replace-one").guarantee()
-    low, high = guarantee.bounds.epsilon(1e-5)
-    below, above = guarantee.bounds.epsilon(1e-5, method="lattice")
-    assert 0 <= high - low < 1e-7
-    assert below <= high
-    assert low <= above
+def test_groups_of_equal_curves_and_of_perfect_or_no_privacy():
+    bases = m.Gaussian(noise_multiplier=math.inf), m.Custom(to.Identity()), m.ApproximateDP(0.0, 1.0)
+    private, identity, leaking = (m.Subsampled(base, 0.5, group_size=3) for base in bases)
+    cut = m.TruncatedSubsampledGaussian(math.inf, 0.5, 2, 4)
+    for mechanism in (private, identity, cut, m.SubsampledLaplace(math.inf, 0.5, group_size=3)):
+        assert mechanism.curve().delta(0.0) == pytest.approx(0.0, abs=1e-12)
+    assert leaking.curve().delta(0.0) == pytest.approx(0.875, abs=1e-12)
+    for delta, rate, k in ((0.6, 0.5, 3), (0.4, 0.5, 4), (0.6, 5e-13, 3), (1.0, 0.5, 2)):
+        curve = m.Subsampled(m.ApproximateDP(0.0, delta), rate, group_size=k).curve()
+        r, d = Fraction(rate), Fraction(delta)  # of j records min(1, j delta) is lost
+        truth = sum(math.comb(k, j) * r**j * (1 - r) ** (k - j) * min(1, j * d) for j in range(k + 1))
+        assert truth <= curve.bounds.delta(0.0).upper <= float(truth) * (1 + 1e-12)
