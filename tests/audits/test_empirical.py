@@ -80,13 +80,6 @@ def test_the_estimate_is_the_hull_of_all_thresholds(null, alternative):
         assert (a, b) in points
 
 
-def test_estimate_area_equals_jax_privacy():
-    # jax_privacy, tests/auditing_test.py, test_attack_auroc_simple: 13/16.
-    result = to.empirical([1, 2, 3, 5], [0, 4, 6, 7]).estimate.shape
-    steps = zip(np.diff(result.alpha), result.beta[:-1] + result.beta[1:], strict=True)
-    assert 1 - sum(width * height for width, height in steps) / 2 == Fraction(13, 16)
-
-
 def atoms(curve, sizes, draws):
     """Scores from the pair of a piecewise-linear curve: atoms with ties, infinite losses too."""
     (p, q), rest = curve.atoms(), (curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
@@ -146,17 +139,19 @@ def test_p_values_are_valid_exactly(sizes):
         assert total <= Fraction(value)
 
 
-def test_the_p_value_of_one_threshold_by_hand():
+def test_the_p_value_of_one_threshold_is_that_by_hand_and_has_a_place():
     """Of 20 null scores none is rejected, of 10 others 9: the largest product of tails, by fractions."""
     result = to.empirical([0.0] * 20, [1.0] * 9 + [0.0], thresholds=[1.0]).refutes(to.Gaussian(0.5))
     grid = np.linspace(1e-4, 0.5, 4000)
     b = to.Gaussian(0.5).bounds(grid).lower
     t = max((1 - a) ** 20 * float(below(1, 10, b_)) for a, b_ in zip(grid, b, strict=True))
     exact = t * (1 - np.log(t))
-    assert exact <= result.p_value * (1 + 1e-6)
-    assert result.p_value <= 1.5 * exact
-    assert result
-    assert result.threshold == 1.0
+    assert exact / (1 + 1e-6) <= result.p_value <= 1.5 * exact
+    assert (bool(result), result.threshold) == (True, 1.0)
+    result = to.empirical(quantiles(0, 2000), quantiles(1, 2000)).refutes(to.Gaussian(0.5))
+    assert (result.confidence, result.p_value < 1e-20) == (0.95, True)
+    assert 0 < result.at < 1
+    assert -2 < result.threshold < 3
 
 
 @given(vertices(), st.integers(1, 40), st.integers(1, 40), st.integers(0, 10**6))
@@ -174,7 +169,7 @@ def test_answers_agree_with_each_other(points, n, m, seed):
     assert [audit.delta(e) for e in eps] == audit.delta(eps).tolist()
 
 
-def test_bounds_are_sharper_than_those_of_uniform_bands():
+def test_bounds_are_sharper_than_uniform_bands_and_than_those_of_all_thresholds():
     """At 10,000 scores each: DKW with Massart's constant on both error rates leaves less."""
     n, error = 10_000, 0.05
     audit = to.empirical(quantiles(0, n), quantiles(1, n))
@@ -182,58 +177,45 @@ def test_bounds_are_sharper_than_those_of_uniform_bands():
     alpha = np.linspace(1e-3, 1 - 1e-3, 999)
     a, b = alpha + slack, to.Gaussian(1)(alpha) + slack
     inside = (a < 1) & (b < 1)
-    assert audit.mu() > np.max(-ndtri(a[inside]) - ndtri(b[inside]))
+    assert max(0.93, np.max(-ndtri(a[inside]) - ndtri(b[inside]))) < audit.mu() < 1 < 1 / audit.mu(1e-3)
     assert audit.epsilon(1e-5) > np.log(np.max((1 - 1e-5 - b) / a)) + 0.3
-    assert 0.93 < audit.mu() < 1 < 1 / audit.mu(1e-3)
     assert audit.epsilon(0.1) > 0.8 * to.Gaussian(1).epsilon(0.1)
-
-
-def test_a_threshold_fixed_beforehand_is_sharper():
     null, alternative = quantiles(0, 1000), quantiles(1, 1000)
     every, one = to.empirical(null, alternative), to.empirical(null, alternative, thresholds=[2.0])
-    assert one.epsilon(1e-5) < to.Gaussian(1).epsilon(1e-5)
     # Clopper-Pearson at that threshold, half of the error on each rate.
     k, j = np.sum(null >= 2), np.sum(alternative < 2)
     u, v = (beta.ppf(0.975, n + 1, 1000 - n) for n in (k, j))
     assert (one.upper.alpha[1], one.upper.beta[1]) == pytest.approx((u, v), rel=1e-6)
-    assert one.epsilon(1e-5) > np.log((1 - v - 1e-5) / u)
     assert one.band.lower(0.5) == 0  # lower thresholds may miss nothing at any alpha above that of this one
-    assert one.epsilon(1e-5) > every.epsilon(1e-5)
+    least = max(np.log((1 - v - 1e-5) / u), every.epsilon(1e-5))
+    assert least < one.epsilon(1e-5) < to.Gaussian(1).epsilon(1e-5)
+    draws = np.random.default_rng(5)
+    audit = to.empirical(draws.normal(0, 1, 10_000), draws.normal(1, 1, 10_000), thresholds=[0.5, 2.0])
+    (lower, upper), alphas, truth = audit.band, np.array([0.01, 0.05, 0.3, 0.6, 0.95]), to.Gaussian(1.0)
+    assert np.all(lower(alphas) <= truth(alphas))
+    assert upper(0.05) >= truth(0.05)
 
 
 @pytest.mark.slow
 def test_claims_of_every_kind_are_tested():
     audit = to.empirical(quantiles(0, 2000), quantiles(1, 2000))
-    plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=4): 4})
-    assert audit.refutes(plan)
+    plan, step = to.Plan({to.mechanisms.Gaussian(noise_multiplier=4): 4}), to.subsample(to.Gaussian(2.0), 0.1)
     assert audit.refutes(plan).p_value == audit.refutes(to.Gaussian(0.5)).p_value
-    assert audit.refutes(to.mechanisms.Laplace(scale=10.0))
-    step = to.subsample(to.Gaussian(2.0), 0.1)
     assert audit.refutes(step).claim == step
-    assert not audit.refutes(to.Gaussian(1.0))
-    assert not audit.refutes(to.TotalVariation(1.0))
+    assert all(audit.refutes(claim) for claim in (plan, to.mechanisms.Laplace(scale=10.0)))
+    assert not any(audit.refutes(claim) for claim in (to.Gaussian(1.0), to.TotalVariation(1.0)))
 
 
-def test_refutes_reports_place_and_threshold():
-    result = to.empirical(quantiles(0, 2000), quantiles(1, 2000)).refutes(to.Gaussian(0.5))
-    assert result.p_value < 1e-20
-    assert 0 < result.at < 1
-    assert -2 < result.threshold < 3
-    assert result.confidence == 0.95
+EXTREME_SCORES = [
+    *(([0.0], [1.0]), ([1.0], [0.0]), ([0.0], [0.0]), ([0.0] * 50, [0.0] * 70)),
+    *(([np.inf] * 3, [-np.inf]), ([-np.inf], [np.inf] * 9)),
+]
 
 
-@pytest.mark.parametrize(
-    ("null", "alternative"),
-    [
-        *(([0.0], [1.0]), ([1.0], [0.0]), ([0.0], [0.0]), ([0.0] * 50, [0.0] * 70)),
-        *(([np.inf] * 3, [-np.inf]), ([-np.inf], [np.inf] * 9)),
-    ],
-)
+@pytest.mark.parametrize(("null", "alternative"), EXTREME_SCORES)
 def test_extreme_scores_have_answers(null, alternative):
     audit = to.empirical(null, alternative)
-    assert audit.epsilon(1.0) == -np.inf
-    assert audit.delta(-np.inf) == 1
-    assert audit.delta(np.inf) == 0
+    assert (audit.epsilon(1.0), audit.delta(-np.inf), audit.delta(np.inf)) == (-np.inf, 1, 0)
     assert audit.mu() >= 0
     assert 0 < audit.refutes(to.Identity()).p_value <= 1
     assert audit.band.lower.bounds(0.5).lower <= audit.band.upper.bounds(0.5).upper
@@ -245,35 +227,28 @@ def test_extreme_scores_have_answers(null, alternative):
     assert to.empirical(null, alternative, 1e-300).epsilon(0.1) < np.inf
 
 
-@pytest.mark.parametrize("mu", [0.5, 1.0, 1.5])
-def test_repr_rounds_bounds_down(mu):
-    audit = to.empirical(quantiles(0.0, 300), quantiles(mu, 300))
-    lines = repr(audit).splitlines()[1:]
-    for line, least in zip(lines, [*audit.epsilon([1e-5, 1e-3, 0.1]), audit.mu()], strict=True):
-        if least < 0:
-            assert line.endswith(": nothing shown")
-            continue
-        printed = line.split("≥")[1].strip()
-        assert Fraction(printed) <= Fraction(least)
-        assert float(printed) == pytest.approx(least, rel=1e-3)
-
-
-def test_band_of_few_thresholds_contains_the_curve():
-    draws = np.random.default_rng(5)
-    audit = to.empirical(draws.normal(0, 1, 10_000), draws.normal(1, 1, 10_000), thresholds=[0.5, 2.0])
-    lower, upper = audit.band
-    for alpha in (0.01, 0.05, 0.3, 0.6, 0.95):
-        assert lower(alpha) <= to.Gaussian(1.0)(alpha)
-    assert upper(0.05) >= to.Gaussian(1.0)(0.05)
-
-
-def test_repr_without_bounds_names_the_exchange():
+def test_repr_rounds_bounds_down_and_names_the_exchange():
     nothing = [f"  {name}: nothing shown" for name in ("ε(1e-05)", "ε(0.001)", "ε(0.1)", "μ")]
     lines = repr(to.audits.empirical([0.0] * 5, [0.0] * 5)).splitlines()[1:]
     assert lines == [*nothing, "no privacy loss is shown: any mechanism has these bounds"]
     lines = repr(to.empirical(quantiles(1, 300), quantiles(0, 300))).splitlines()[1:]
     assert lines[:4] == nothing
     assert re.fullmatch(r"exchanged they show μ ≥ 0\.6\d+: exchange null and alternative .*", lines[-1])
+    audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_700_000))
+    assert 9 < audit.epsilon(1e-5) < 10
+    counts = "Counts: 40 of 10000000 null and 900000 of 10700000 alternative, confidence"
+    assert repr(audit).startswith(counts)
+    assert "exchanged they show" in repr(to.audits.from_counts((900, 1000), (100, 1000)))
+    for mu in (0.5, 1.0, 1.5):
+        audit = to.empirical(quantiles(0.0, 300), quantiles(mu, 300))
+        lines = repr(audit).splitlines()[1:]
+        for line, least in zip(lines, [*audit.epsilon([1e-5, 1e-3, 0.1]), audit.mu()], strict=True):
+            if least < 0:
+                assert line.endswith(": nothing shown")
+                continue
+            printed = line.split("≥")[1].strip()
+            assert Fraction(printed) <= Fraction(least)
+            assert float(printed) == pytest.approx(least, rel=1e-3)
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.data())
@@ -291,15 +266,7 @@ def test_counts_equal_scores_at_a_fixed_threshold(n, m, data):
     assert counts.band.upper(0.5) == scores.band.upper(0.5)
 
 
-def test_counts_of_many_runs_need_no_arrays():
-    audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_700_000))
-    assert 9 < audit.epsilon(1e-5) < 10
-    counts = "Counts: 40 of 10000000 null and 900000 of 10700000 alternative, confidence"
-    assert repr(audit).startswith(counts)
-    assert "exchanged they show" in repr(to.audits.from_counts((900, 1000), (100, 1000)))
-
-
-def test_hull_of_a_long_roc_equals_that_of_its_vertices():
+def test_hull_of_a_long_roc_equals_that_of_its_vertices_and_areas_jax_privacy():
     rng, at = np.random.default_rng(2), np.arange(501)
     null, alternative = rng.integers(0, 400, 20_000), rng.integers(100, 500, 20_000)
     rates = [np.sum(null[:, None] >= at, axis=0) / 20_000, np.sum(alternative[:, None] < at, axis=0) / 20_000]
@@ -310,6 +277,10 @@ def test_hull_of_a_long_roc_equals_that_of_its_vertices():
     assert whole.bounds(0.25) == exact.floats().bounds(0.25)
     assert [Fraction(x) for x in whole.alpha.tolist()] == exact.alpha.tolist()
     assert [Fraction(y) for y in whole.beta.tolist()] == exact.beta.tolist()
+    # jax_privacy, tests/auditing_test.py, test_attack_auroc_simple: 13/16.
+    result = to.empirical([1, 2, 3, 5], [0, 4, 6, 7]).estimate.shape
+    steps = zip(np.diff(result.alpha), result.beta[:-1] + result.beta[1:], strict=True)
+    assert 1 - sum(width * height for width, height in steps) / 2 == Fraction(13, 16)
 
 
 EPSILONS = np.array([-2.0, -0.5, 0.0, 0.7, 3.0])
@@ -320,56 +291,31 @@ def gaussian(mu, n, draws):
     return mu * x - mu * mu / 2, mu * x + mu * mu / 2
 
 
-def test_delta_covers_at_the_confidence():
-    draws, missed = np.random.default_rng(2), np.zeros(len(EPSILONS))
-    truth = to.Gaussian(1).bounds.delta(EPSILONS)
-    for _ in range(25):
-        result = from_losses(*gaussian(1.0, 200, draws), 0.8).delta(EPSILONS)
-        missed += (result.lower > truth.upper) | (result.upper < truth.lower)
-    assert np.all(missed <= 12)  # of 25 at a fifth: more has probability 4e-4
-
-
-def test_delta_limits_solve_the_entropy_equation():
-    # 10 losses of which one is infinite and nine are 0, at epsilon = inf: kl(1/10, limit) = log(40)/10.
-    result = from_losses([0.0], [0.0] * 9 + [np.inf]).delta(np.inf)
-    assert result.lower < 0.1 < result.upper
-    for side in result:
-        cost = 0.1 * np.log(0.1 / side) + 0.9 * np.log(0.9 / (1 - side))
-        assert cost == pytest.approx(np.log(40) / 10, rel=1e-9)
-
-
-def test_infinite_losses_and_ends():
-    sample = from_losses([-np.inf, 0.0], [np.inf, 0.0])
-    assert sample.delta(-np.inf).lower == sample.delta(-np.inf).upper == 1
-    assert 0 <= sample.delta(np.inf).lower <= 0.5 <= sample.delta(np.inf).upper <= 1
-    assert 0.5 in sample.delta(0.0)
-    assert [side.shape for side in sample.delta([])] == [(0,), (0,)]
-    assert [tuple(sample.delta(e)) for e in EPSILONS] == list(zip(*sample.delta(EPSILONS), strict=True))
-
-
-def test_many_losses_make_narrow_limits_and_an_approximate_estimate():
+def test_delta_of_losses_covers_has_ends_and_refuses_exchanged_arrays():
     sample = from_losses(*gaussian(1.0, 10**5, np.random.default_rng(4)))
     result = sample.delta(EPSILONS)
     assert np.all(result.width < 0.012)
     assert result.width[-1] < 1e-3  # relative to a small delta
     assert sample.estimate(0.3) == pytest.approx(to.Gaussian(1)(0.3), abs=0.05)
     assert "by sampled losses" in repr(sample.estimate)
-
-
-@pytest.mark.parametrize(("mu", "n"), [(1.0, 100), (0.3, 2000), (0.1, 20_000), (3.0, 20)])
-def test_exchanged_arrays_are_refused(mu, n):
-    under_p, under_q = gaussian(mu, n, np.random.default_rng(9))
-    from_losses(under_p, under_q)
-    for losses, message in (
-        ((under_q, under_p), "swap losses_under_p and losses_under_q"),
-        ((-under_p, -under_q), "not log dP/dQ"),
-        ((under_p, under_p), r"losses_under_q must have a mean of e\^-L of at most 1"),
-    ):
-        with pytest.raises(DomainError, match=message):
-            from_losses(*losses)
-
-
-def test_arrays_in_order_are_refused_rarely():
+    # 10 losses of which one is infinite and nine are 0, at epsilon = inf: kl(1/10, limit) = log(40)/10.
+    low, high = from_losses([0.0], [0.0] * 9 + [np.inf]).delta(np.inf)
+    assert low < 0.1 < high
+    for side in (low, high):
+        cost = 0.1 * np.log(0.1 / side) + 0.9 * np.log(0.9 / (1 - side))
+        assert cost == pytest.approx(np.log(40) / 10, rel=1e-9)
+    sample = from_losses([-np.inf, 0.0], [np.inf, 0.0])
+    assert sample.delta(-np.inf).lower == sample.delta(-np.inf).upper == 1
+    assert 0 <= sample.delta(np.inf).lower <= 0.5 <= sample.delta(np.inf).upper <= 1
+    assert 0.5 in sample.delta(0.0)
+    assert [side.shape for side in sample.delta([])] == [(0,), (0,)]
+    assert [tuple(sample.delta(e)) for e in EPSILONS] == list(zip(*sample.delta(EPSILONS), strict=True))
+    draws, missed = np.random.default_rng(2), np.zeros(len(EPSILONS))
+    truth = to.Gaussian(1).bounds.delta(EPSILONS)
+    for _ in range(25):
+        result = from_losses(*gaussian(1.0, 200, draws), 0.8).delta(EPSILONS)
+        missed += (result.lower > truth.upper) | (result.upper < truth.lower)
+    assert np.all(missed <= 12)  # of 25 at a fifth: more has probability 4e-4
     # Randomized response at its own loss, where E_P[e^L] = 1 exactly, and a law with infinite losses.
     draws = np.random.default_rng(10)
     for n in np.repeat((1, 3, 10, 100, 1000), 100):
@@ -377,6 +323,16 @@ def test_arrays_in_order_are_refused_rarely():
         share = 1 / (1 + np.exp(e))
         from_losses(*(np.where(draws.random(n) < p, e, -e) for p in (share, 1 - share)))
         from_losses(*(np.where(draws.random(n) < 0.5, s * np.inf, -s * np.log(2)) for s in (-1, 1)))
+    for mu, n in ((1.0, 100), (0.3, 2000), (0.1, 20_000), (3.0, 20)):
+        under_p, under_q = gaussian(mu, n, np.random.default_rng(9))
+        from_losses(under_p, under_q)
+        for losses, message in (
+            ((under_q, under_p), "swap losses_under_p and losses_under_q"),
+            ((-under_p, -under_q), "not log dP/dQ"),
+            ((under_p, under_p), r"losses_under_q must have a mean of e\^-L of at most 1"),
+        ):
+            with pytest.raises(DomainError, match=message):
+                from_losses(*losses)
 
 
 def truths(mu, prior):
@@ -409,21 +365,25 @@ def test_risks_of_a_gaussian_enclose_closed_forms(mu, prior):
         assert row["risk"] == "posterior" or row["upper"] - row["lower"] <= 1e-9 * max(truth, 1)
 
 
-def test_risks_of_bounded_losses_are_bounded_by_their_supremum_and_of_a_leak_by_1():
+def test_risks_of_bounded_losses_leaks_and_one_order_print_and_export():
     most = 1 / (1 + 4 * np.exp(-1.5))
     table = to.PureDP(1.5).risks(prior=0.2)
     assert all(row["upper"] <= most + 1e-9 for row in table if row["risk"] in {"posterior", "precision"})
     table = to.TotalVariation(0.1).risks(outcome=[0.01, 0.2], recall=[0.1, 0.5])
     assert [row["upper"] for row in table if row["risk"] == "posterior"] == [1.0, 0.5]
     assert next(row for row in table if row["risk"] == "precision")["upper"] == 1
-
-
-def test_risks_of_one_order_take_the_prior_of_the_alternative():
-    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])  # the prior is that of the alternative
     row = list(to.from_masses(p.tolist(), q.tolist()).risks(prior=0.2))[-1]
-    assert row["lower"] <= np.minimum(0.8 * p, 0.2 * q).sum() + 1e-12
-    assert row["upper"] >= np.minimum(0.8 * p, 0.2 * q).sum() - 1e-12
+    truth = np.minimum(0.8 * p, 0.2 * q).sum()
+    assert row["lower"] - 1e-12 <= truth <= row["upper"] + 1e-12
     assert row["upper"] - row["lower"] < 1e-9
+    table = to.Gaussian(1).risks(fpr=[0.01, 0.1], baseline=0.5)
+    assert repr(table).splitlines()[0].split() == ["risk", "at", "lower", "upper"]
+    assert r"\toprule" in table.to_latex()
+    assert table.to_csv().count("\n") == len(table) + 1
+    assert "<table>" in table._repr_html_()
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: the extra [pandas] has it")
+    assert list(pandas.DataFrame(table.to_dict()).columns) == ["risk", "at", "lower", "upper"]
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
@@ -435,13 +395,3 @@ def test_success_bounds_reconstruction_of_a_uniform_secret(k, epsilon):
     table = curve.risks(baseline=1 / k)
     (row,) = (row for row in table if row["risk"].startswith("re-identification"))
     assert right <= row["upper"] * (1 + 1e-12)
-
-
-def test_risks_print_rounded_outward_and_export():
-    table = to.Gaussian(1).risks(fpr=[0.01, 0.1], baseline=0.5)
-    assert repr(table).splitlines()[0].split() == ["risk", "at", "lower", "upper"]
-    assert r"\toprule" in table.to_latex()
-    assert table.to_csv().count("\n") == len(table) + 1
-    assert "<table>" in table._repr_html_()
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed: the extra [pandas] has it")
-    assert list(pandas.DataFrame(table.to_dict()).columns) == ["risk", "at", "lower", "upper"]

@@ -20,11 +20,9 @@ from tradeoff.audits.one_run import _demand_of
 
 @pytest.mark.parametrize(
     ("canaries", "guesses", "correct", "delta", "published"),
+    # "Privacy auditing with one (1) training run", Steinke, Nasr, Jagielski 2023, Appendix D, section 7.
     [
-        # "Privacy auditing with one (1) training run", Steinke, Nasr, Jagielski 2023, Appendix D, section 7.
-        (100, 100, 75, 0.0, 0.702),
-        (100, 100, 75, 1e-4, 0.699),
-        (1000, 100, 75, 1e-4, 0.673),
+        *((100, 100, 75, 0, 0.702), (100, 100, 75, 1e-4, 0.699), (1000, 100, 75, 1e-4, 0.673)),
         (100_000, 1510, 1439, 1e-5, 2.675),
     ],
 )
@@ -61,10 +59,8 @@ def test_p_value_is_above_exact_fractions(guesses, data, delta):
     spread = max(sum(chance[max(correct - i, 0) : correct], Fraction(0)) / i for i in range(1, correct + 1))
     exact = float(min(sum(chance[correct:]) + 2 * canaries * Fraction(delta) * spread, Fraction(1)))
     result = one_run(correct, guesses, canaries, delta=delta).p_value(epsilon)
-    if delta > 0 and exact > 0.87:
-        assert result == 1
-    else:
-        assert exact * (1 - 1e-12) <= result <= exact * (1 + 1.01e-10)
+    one = delta > 0 and exact > 0.87
+    assert result == 1 if one else exact * (1 - 1e-12) <= result <= exact * (1 + 1.01e-10)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +130,8 @@ def test_p_value_with_delta_equals_sum_of_masses(guesses, correct, epsilon, delt
             means.append(below / i)
         exact = tail + 2 * guesses * arb(delta) * max(means, key=lambda mean: float(mean.mid()))
         result = one_run(correct, guesses, guesses, delta=delta).p_value(epsilon)
-        if exact < 0.87:
-            assert exact.lower() <= result <= exact.upper() * (1 + 1.01e-10)
-        else:
-            assert result == 1
+        low, high = (exact.lower(), exact.upper() * (1 + 1.01e-10)) if exact < 0.87 else (1, 1)
+        assert low <= result <= high
 
 
 @given(st.integers(1, 60), st.data())
@@ -188,26 +182,6 @@ def test_claims_that_hold_are_refuted_rarely(claim):
         assert rate <= level + 4 * np.sqrt(level * (1 - level) / games)
 
 
-def test_claims_are_tested_by_the_sharper_bound():
-    audit = one_run(75, 100, 100)
-    assert audit.refutes(to.PureDP(0.7)).p_value == pytest.approx(audit.p_value(0.7), rel=1e-6)
-    curve = audit.refutes(to.Gaussian(0.3))
-    assert curve.p_value < min(audit.p_value(e, to.Gaussian(0.3).delta(e)) for e in np.linspace(0, 2, 21))
-    assert audit.refutes(to.Gaussian(audit.mu * (1 - 1e-3)))
-    assert not audit.refutes(to.Gaussian(audit.mu * 1.01))
-
-
-def test_repr_rounds_bounds_down():
-    audit = one_run(75, 100, 1000, delta=1e-4)
-    head, epsilon, mu = repr(audit).splitlines()
-    assert head == "OneRun: 75 of 100 guesses right at 1000 canaries, confidence 0.95"
-    for line, name, least in ((epsilon, "ε(0.0001)", audit.epsilon), (mu, "μ", audit.mu)):
-        assert line.startswith(f"  {name} ≥ ")
-        assert least * 0.999 < float(line.split("≥")[1]) <= least
-    assert audit._repr_html_().count("<tr>") == 2
-    assert "ε(0.0001) ≥ 0.6729" in audit._repr_html_()
-
-
 @pytest.mark.slow
 def test_refutes_uses_both_orders():
     step = to.subsample(to.Gaussian(1.0), 0.2)
@@ -217,21 +191,34 @@ def test_refutes_uses_both_orders():
     assert audit.refutes(to.Plan({to.mechanisms.Gaussian(noise_multiplier=10): 1}))
 
 
-def test_no_evidence_gives_zero_bounds():
+def test_extremes_have_answers_and_repr_rounds_down_and_states_assumptions():
     for audit in (one_run(0, 0, 5), one_run(0, 5, 5), one_run(2, 4, 5, delta=1.0), one_run(10, 20, 30)):
         assert (audit.epsilon, audit.mu) == (0.0, 0.0)
         assert audit.refutes(to.Identity()).p_value > 0.4
-
-
-def test_extremes_have_answers():
     assert 3.4 < one_run(100, 100, 100).epsilon < 3.5
     assert one_run(10**5, 10**5, 10**5).epsilon == pytest.approx(-log(0.05 ** (-1e-5) - 1), rel=1e-8)
     assert one_run(100, 100, 100).p_value(1e300) == 1
     assert one_run(100, 100, 100).refutes(to.TotalVariation(1.0)).p_value == 1
     assert one_run(100, 100, 100).refutes(to.Identity()).p_value < 1e-20
+    audit = one_run(75, 100, 1000, delta=1e-4)
+    head, epsilon, mu = repr(audit).splitlines()
+    assert head == "OneRun: 75 of 100 guesses right at 1000 canaries, confidence 0.95"
+    for line, name, least in ((epsilon, "ε(0.0001)", audit.epsilon), (mu, "μ", audit.mu)):
+        assert line.startswith(f"  {name} ≥ ")
+        assert least * 0.999 < float(line.split("≥")[1]) <= least
+    assert audit._repr_html_().count("<tr>") == 2
+    assert "ε(0.0001) ≥ 0.6729" in audit._repr_html_()
+    audit = one_run(90, 100, 100, assumptions="product")
+    assert "assuming that given the coins" in repr(audit)
+    refutation = audit.refutes(to.Gaussian(1.0))
+    assert refutation.assumptions
+    assert "assuming that" in repr(refutation)
+    assert one_run(90, 100, 100).refutes(to.Gaussian(1.0)).assumptions == ()
+    assert repr(one_run(50, 100, 1000)).endswith("any mechanism has these bounds")
+    assert "exchanged they show μ ≥ 0.3" in repr(one_run(20, 100, 1000))
 
 
-def test_product_bounds_are_sharper_than_published():
+def test_product_bounds_are_sharper_than_published_and_claims_tested_by_the_sharper():
     """Xiang et al. 2025 print 1.143 and 2.321 for 250 and 100 wrong of 1000, with Chernoff's bound."""
     for wrong, published in ((250, 1.143), (100, 2.321)):
         mu = one_run(1000 - wrong, 1000, 1000, assumptions="product").mu
@@ -240,6 +227,15 @@ def test_product_bounds_are_sharper_than_published():
             rate = (arb(mu) / arb(8).sqrt()).erfc() / 2
             tail = (1 - rate).beta_lower(1000 - wrong, wrong + 1, regularized=True)
         assert 0.05 * (1 - 1e-6) < tail < 0.05
+    audit = one_run(75, 100, 100)
+    assert audit.refutes(to.PureDP(0.7)).p_value == pytest.approx(audit.p_value(0.7), rel=1e-6)
+    curve = audit.refutes(to.Gaussian(0.3))
+    assert curve.p_value < min(audit.p_value(e, to.Gaussian(0.3).delta(e)) for e in np.linspace(0, 2, 21))
+    assert audit.refutes(to.Gaussian(audit.mu * (1 - 1e-3)))
+    assert not audit.refutes(to.Gaussian(audit.mu * 1.01))
+    # Two guesses at two canaries with e = 0 or 1/2: both are right with 9/16, not with 35/64.
+    leak = to.approximate_dp(0.0, 0.5)
+    assert 9 / 16 <= one_run(2, 2, 2, assumptions="product").refutes(leak).p_value < 9 / 16 + 1e-9
 
 
 CLAIMS = {
@@ -272,12 +268,6 @@ def test_product_p_value_equals_enumeration(claim, guesses, canaries):
         assert truth <= Fraction(result) <= truth * Fraction(103, 100)
 
 
-def test_independent_ranks_would_not_be_valid():
-    """Two guesses at two canaries with e = 0 or 1/2: both are right with 9/16, not with 35/64."""
-    leak = to.approximate_dp(0.0, 0.5)
-    assert 9 / 16 <= one_run(2, 2, 2, assumptions="product").refutes(leak).p_value < 9 / 16 + 1e-9
-
-
 def observe(claim, coins, draws):
     """Return the posterior probability of coin 1 for each canary, by an output of its own."""
     if claim in {"gaussian", "rounded"}:
@@ -296,46 +286,37 @@ def observe(claim, coins, draws):
     return (q / (p + q))[np.where(coins == 1, shown[1], shown[0])]
 
 
+def guessed(posterior, draws):
+    """Yield the guesses of all canaries, and how sure they are: the surest, no choice at all, and copies."""
+    guess = (posterior > 0.5) | ((posterior == 0.5) & (draws.random(posterior.shape) < 0.5))
+    yield "surest", guess, np.abs(posterior - 0.5)
+    yield "first", guess, np.broadcast_to(np.arange(posterior.shape[1], 0.0, -1.0), posterior.shape)
+    # All or nothing: one value for all, where most agree with it.
+    guess = np.broadcast_to(np.mean(posterior, axis=1, keepdims=True) > 0.5, guess.shape)
+    yield "copies", guess, np.where(guess, posterior, 1 - posterior)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("guesser", ["surest", "first", "copies"])
 @pytest.mark.parametrize("claim", [*CLAIMS, "rounded"])
-def test_product_claims_that_hold_are_refuted_rarely(claim, guesser):
+def test_product_claims_that_hold_are_refuted_rarely(claim):
     """The level in 10^5 null runs; a claim that holds fails here with probability 1e-6 at most."""
     draws, games, canaries, guesses = np.random.default_rng(11), 100_000, 40, 10
     audits = [one_run(c, guesses, canaries, assumptions="product") for c in range(guesses + 1)]
     values = np.array([audit.refutes(CLAIMS.get(claim, to.Gaussian(1.0))).p_value for audit in audits])
-    right = np.zeros(games, dtype=int)
+    right = {guesser: np.zeros(games, dtype=int) for guesser in ("surest", "first", "copies")}
     for block in np.array_split(np.arange(games), 20):
         coins = draws.integers(0, 2, (len(block), canaries))
-        posterior = observe(claim, coins, draws)
-        guess = (posterior > 0.5) | ((posterior == 0.5) & (draws.random(posterior.shape) < 0.5))
-        sure = np.abs(posterior - 0.5)
-        if guesser == "first":  # no choice at all
-            sure = np.broadcast_to(np.arange(canaries, 0.0, -1.0), sure.shape)
-        elif guesser == "copies":  # all or nothing: one value for all, where most agree with it
-            guess = np.broadcast_to(np.mean(posterior, axis=1, keepdims=True) > 0.5, guess.shape)
-            sure = np.where(guess, posterior, 1 - posterior)
-        chosen = np.argsort(-sure, axis=1, kind="stable")[:, :guesses]
-        agree = guess == (coins == 1)
-        right[block] = np.take_along_axis(agree, chosen, axis=1).sum(axis=1)
-    for level in (0.5, 0.05, 0.01):
-        refuted = int(np.sum(values[right] <= level))
-        assert stats.binom.sf(refuted - 1, games, level) > 1e-6 / 45
-    if guesser == "surest" and claim != "rounded":  # and it is attained
-        for c in range(5, guesses + 1):
-            rate, value = np.mean(right >= c), values[c]
-            assert abs(rate - value) <= 5 * np.sqrt(value / games) + 0.01 * value
-
-
-def test_product_assumption_is_stated():
-    audit = one_run(90, 100, 100, assumptions="product")
-    assert "assuming that given the coins" in repr(audit)
-    refutation = audit.refutes(to.Gaussian(1.0))
-    assert refutation.assumptions
-    assert "assuming that" in repr(refutation)
-    assert one_run(90, 100, 100).refutes(to.Gaussian(1.0)).assumptions == ()
-    assert repr(one_run(50, 100, 1000)).endswith("any mechanism has these bounds")
-    assert "exchanged they show μ ≥ 0.3" in repr(one_run(20, 100, 1000))
+        for guesser, guess, sure in guessed(observe(claim, coins, draws), draws):
+            chosen = np.argsort(-sure, axis=1, kind="stable")[:, :guesses]
+            agree = guess == (coins == 1)
+            right[guesser][block] = np.take_along_axis(agree, chosen, axis=1).sum(axis=1)
+    for counts in right.values():
+        for level in (0.5, 0.05, 0.01):
+            refuted = int(np.sum(values[counts] <= level))
+            assert stats.binom.sf(refuted - 1, games, level) > 1e-6 / 45
+    for c in range(5, guesses + 1) if claim != "rounded" else ():  # and it is attained
+        rate, value = np.mean(right["surest"] >= c), values[c]
+        assert abs(rate - value) <= 5 * np.sqrt(value / games) + 0.01 * value
 
 
 def is_refuted(correct, guesses, canaries, claim, level, assumptions=None, delta=0.0):
@@ -365,21 +346,18 @@ def test_sequential_guesses_refute_a_pure_claim_rarely_at_any_time(epsilon, leve
     assert level / 20 < refuted <= level
 
 
+PURE, LEAKING, NORMAL = to.PureDP(1.0), to.approximate_dp(0.3, 0.1), to.Gaussian(1.0)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("claim", "delta"),
-    [
-        *((to.Gaussian(1.0), 0.0), (to.Gaussian(1.0), 0.05)),
-        *((to.approximate_dp(0.3, 0.1), 0.1), (to.PureDP(1.0), 0.0)),
-    ],
-)
+@pytest.mark.parametrize(("claim", "delta"), [(NORMAL, 0.0), (NORMAL, 0.05), (LEAKING, 0.1), (PURE, 0.0)])
 def test_sequential_product_claims_resist_the_best_adaptive_guesser(claim, delta):
-    """Exact P(ever refuted) in 20 canaries for the best guesser, by dynamic programming.
+    """Exact P(ever refuted) in 15 canaries for the best guesser, by dynamic programming.
 
     In view of all counts so far it chooses among 21 tests of the claim how often it guesses, and it stops
     where the claim is refuted.
     """
-    most, level = 20, 0.2
+    most, level = 15, 0.2
     wrong = np.append(0, np.geomspace(1e-3, 0.5 * (1 - claim.delta(0.0)), 20))
     right = 1 - claim(wrong)
 
@@ -423,7 +401,7 @@ def test_sequential_claims_that_hold_are_refuted_rarely(claim):
     assert refuted > 0
 
 
-def test_sequential_p_value_equals_one_over_the_mean_wealth():
+def test_sequential_p_value_is_one_over_the_mean_wealth_and_bounds_need_finite_losses():
     stakes = [1 / (1 + exp(-x)) for x in np.linspace(-5, 7, 25)]
     for epsilon in (0.0, 1.0, 4.0):
         truth = 1 / np.mean([1 + k * exp(-epsilon) for k in stakes])
@@ -431,6 +409,17 @@ def test_sequential_p_value_equals_one_over_the_mean_wealth():
     two = 1 / np.mean([(1 + k * exp(-1.0)) ** 30 * (1 - k) ** 2 for k in stakes])
     assert two < 1
     assert two <= one_run(30, 32, 50, sequential=True).p_value(1.0) <= two * (1 + 1e-8)
+    skipped = [one_run(47, 50, n, assumptions="product", sequential=True).mu for n in (50, 100, 1000)]
+    assert skipped[0] > skipped[1] > skipped[2] > 0
+    audit = one_run(100, 100, 100, sequential=True)
+    assert audit.refutes(to.Gaussian(1.0)).p_value == audit.p_value(1.0, 1e-9) == 1
+    assert (audit.mu, one_run(0, 5, 5, sequential=True).refutes(to.PureDP(1.0)).p_value) == (0, 1)
+    assert audit.refutes(to.PureDP(1.0)).p_value == audit.p_value(1.0) < 1e-10
+    assert audit.refutes(to.PureDP(1.0)).assumptions == ()
+    assert repr(audit).endswith("valid whenever guessing stops")
+    ordered = one_run(90, 100, 100, assumptions="product", sequential=True)
+    assert len(ordered.refutes(to.Gaussian(1.0)).assumptions) == 2
+    assert "assuming that canaries are taken in an order" in repr(ordered)
 
 
 @pytest.mark.parametrize("counts", [(300, 340, 340), (60, 61, 400)])
@@ -464,20 +453,3 @@ def test_sequential_bounds_are_below_those_of_a_fixed_number(counts, assumptions
     assert 0.6 * fixed.epsilon < epsilon < fixed.epsilon
     assert (0 if assumptions is None else 0.5 * fixed.mu) <= mu < fixed.mu
     assert anytime.p_value(epsilon) <= 0.05 < anytime.p_value(epsilon + 1e-6)
-
-
-def test_sequential_bounds_fall_with_skipped_canaries():
-    skipped = [one_run(47, 50, n, assumptions="product", sequential=True).mu for n in (50, 100, 1000)]
-    assert skipped[0] > skipped[1] > skipped[2] > 0
-
-
-def test_sequential_claims_without_a_finite_loss_need_assumptions():
-    audit = one_run(100, 100, 100, sequential=True)
-    assert audit.refutes(to.Gaussian(1.0)).p_value == audit.p_value(1.0, 1e-9) == 1
-    assert (audit.mu, one_run(0, 5, 5, sequential=True).refutes(to.PureDP(1.0)).p_value) == (0, 1)
-    assert audit.refutes(to.PureDP(1.0)).p_value == audit.p_value(1.0) < 1e-10
-    assert audit.refutes(to.PureDP(1.0)).assumptions == ()
-    assert repr(audit).endswith("valid whenever guessing stops")
-    ordered = one_run(90, 100, 100, assumptions="product", sequential=True)
-    assert len(ordered.refutes(to.Gaussian(1.0)).assumptions) == 2
-    assert "assuming that canaries are taken in an order" in repr(ordered)

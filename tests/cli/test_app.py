@@ -19,13 +19,6 @@ HARMLESS = r"a\x1b]0;owned\x07\x9b31m\u202eb"
 posix = pytest.mark.skipif(os.name != "posix", reason="devices of POSIX")
 
 
-def test_plain_escapes_invisible_characters():
-    assert plain(STEERING) == HARMLESS
-    assert plain("two\nlines, \r, \u2028, \udc80") == r"two\nlines, \r, \u2028, \udc80"
-    assert folded("two\nlines  and\ta tab\r\u2028\x00") == r"two lines and a tab \x00"
-    assert plain("ε ≤ δ, naïve\xa0中文") == "ε ≤ δ, naïve\xa0中文"
-
-
 @pytest.mark.parametrize(
     "command", [["compose"], pytest.param(["compare", "--method", "clt"], marks=pytest.mark.slow)]
 )
@@ -40,16 +33,6 @@ def test_commands_escape_titles_and_file_names(run, tmp_path, command):
     assert not set(STEERING[1:-1]) & set(out) & set("\x1b\x07\x9b\u202e")
 
 
-def test_errors_and_the_ledger_escape_keys_and_names(run, plan, tmp_path):
-    plan.write_text(f'"a\\u001b]0;owned\\u0007\\u009b31m\\u202eb" = 1\n{PLAN}', encoding="utf-8")
-    assert f"{HARMLESS} is not known" in run("compose", plan)[2]
-    assert f"{HARMLESS}: cannot be read" in run("compose", tmp_path / STEERING)[2]
-    assert f"{HARMLESS}" in run("compose", plan, f"--{STEERING}")[2]
-    code, out, _ = run("ledger", "init", tmp_path / STEERING, "--mu", "1")
-    assert code == 0
-    assert HARMLESS in out.splitlines()[0]
-
-
 @pytest.mark.slow
 def test_too_many_mechanisms_are_refused_and_gaussian_ones_count_as_one(run, plan):
     entries = [f'[[mechanism]]\nkind = "laplace"\nscale = {10 + i}\n' for i in range(1001)]
@@ -62,12 +45,23 @@ def test_too_many_mechanisms_are_refused_and_gaussian_ones_count_as_one(run, pla
     assert run("compose", plan, "--json")[0] == 0
 
 
-def test_characters_that_the_font_lacks_emit_no_warning(run, plan):
+def test_errors_are_one_line_and_escape_characters_keys_and_names(run, plan, tmp_path, monkeypatch):
     plan.write_text(f'title = "中文"\n{PLAN}', encoding="utf-8")
     assert run("compose", plan, "--plot", plan.with_suffix(".svg"))[0] == 0
+    plan.write_text(f'"a\\u001b]0;owned\\u0007\\u009b31m\\u202eb" = 1\n{PLAN}', encoding="utf-8")
+    assert f"{HARMLESS} is not known" in run("compose", plan)[2]
+    assert f"{HARMLESS}: cannot be read" in run("compose", tmp_path / STEERING)[2]
+    assert f"{HARMLESS}" in run("compose", plan, f"--{STEERING}")[2]
+    code, out, _ = run("ledger", "init", tmp_path / STEERING, "--mu", "1")
+    assert code == 0
+    assert HARMLESS in out.splitlines()[0]
+    assert plain(STEERING) == HARMLESS
+    assert plain("two\nlines, \r, \u2028, \udc80") == r"two\nlines, \r, \u2028, \udc80"
+    assert folded("two\nlines  and\ta tab\r\u2028\x00") == r"two lines and a tab \x00"
+    assert plain("ε ≤ δ, naïve\xa0中文") == "ε ≤ δ, naïve\xa0中文"
 
+    plan.write_text(PLAN, encoding="utf-8")
 
-def test_unexpected_exception_is_one_line_and_exits_with_70(run, plan, monkeypatch):
     def guarantee(_):
         raise ZeroDivisionError("division\nby zero")
 
@@ -86,13 +80,9 @@ class TestProcess:
 
     @staticmethod
     def call(redirection, *arguments, program=("-m", "tradeoff"), **environment):
-        words = [sys.executable, *program, *map(str, arguments)]
-        return subprocess.run(
-            ["/bin/sh", "-c", f'exec "$@" {redirection}', "sh", *words],
-            capture_output=True,
-            env={**os.environ, **environment},
-            check=False,
-        )
+        shell, environment = ["/bin/sh", "-c", f'exec "$@" {redirection}', "sh"], os.environ | environment
+        words = [*shell, sys.executable, *program, *map(str, arguments)]
+        return subprocess.run(words, capture_output=True, env=environment, check=False)
 
     @pytest.mark.parametrize(
         "arguments", [pytest.param(["compose", "PLAN"], marks=pytest.mark.slow), ["compose", "--help"]]

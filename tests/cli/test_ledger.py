@@ -20,28 +20,18 @@ def file(tmp_path):
     return tmp_path / "budget.ledger"
 
 
-@pytest.mark.parametrize(
-    ("flags", "filter_"),
-    [
-        (["--mu", "1"], GDPFilter(1)),
-        (["--rho", "0.5"], RhoFilter(0.5)),
-        (["--epsilon", "1"], PureDPFilter(1)),
-        (["--epsilon", "1", "--delta", "1e-6"], ZCDPFilter(1, 1e-6)),
-    ],
-)
-def test_init_creates_the_filter_of_the_flags(run, file, flags, filter_):
-    code, out, err = run("init", file, *flags)
+FLAGS = {"--mu 1": GDPFilter(1), "--rho 0.5": RhoFilter(0.5), "--epsilon 1": PureDPFilter(1)}
+
+
+@pytest.mark.parametrize("flags", [*FLAGS, "--epsilon 1 --delta 1e-6"])
+def test_init_creates_the_filter_of_the_flags_and_refuses_several(run, file, flags):
+    for wrong in ("", "--mu 1 --rho 1", "--delta 1e-6", "--mu 1 --delta 1e-6"):
+        assert "the budget must be one of --mu" in refused(run("init", file, *wrong.split()))
+        assert not file.exists()
+    code, out, err = run("init", file, *flags.split())
     assert (code, err) == (0, "")
-    assert Ledger(file).filter.state() == filter_.state()
+    assert Ledger(file).filter.state() == FLAGS.get(flags, ZCDPFilter(1, 1e-6)).state()
     assert out.splitlines()[-1] == f"head {Ledger(file).head}"
-
-
-@pytest.mark.parametrize(
-    "flags", [[], ["--mu", "1", "--rho", "1"], ["--delta", "1e-6"], ["--mu", "1", "--delta", "1e-6"]]
-)
-def test_init_several_budgets_are_refused(run, file, flags):
-    assert "the budget must be one of --mu" in refused(run("init", file, *flags))
-    assert not file.exists()
 
 
 def test_spend_takes_the_keys_of_plan_files(run, file):
@@ -62,19 +52,6 @@ def test_spend_takes_the_keys_of_plan_files(run, file):
     assert kinds == ["gaussian", "subsampled-gaussian", None]
 
 
-def test_status_rounds_outward_and_prints_json(run, file):
-    run("init", file, "--rho", 1)
-    run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
-    code, out, err = run("status", file)
-    assert (code, err) == (0, "")
-    spent, left = "spent rho = 0.05555555556, delta = 0", "remaining rho = 0.9444444444, delta = 0"
-    assert out.splitlines()[1] == f"step 1: {spent}, {left}"
-    result = json.loads(run("status", file, "--json")[1])
-    assert list(result) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
-    assert result["spent"]["rho"] >= 1 / 18
-    assert result["head"] == Ledger(file).head
-
-
 def test_status_and_steps_show_the_promise_and_each_step(run, file):
     run("init", file, "--epsilon", 1, "--delta", "1e-6")
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 10)
@@ -88,6 +65,17 @@ def test_status_and_steps_show_the_promise_and_each_step(run, file):
     assert names.split()[:3] == ["step", "time", "mechanism"]
     assert "  gaussian(noise_multiplier=10.0)      rho = 0.005000000001, delta = 0" in lines[0]
     assert "  3 x gaussian(noise_multiplier=20.0)  rho = 0.008750000001, delta = 0" in lines[1]
+    file = file.with_name("rho")
+    run("init", file, "--rho", 1)
+    run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
+    code, out, err = run("status", file)
+    assert (code, err) == (0, "")
+    spent, left = "spent rho = 0.05555555556, delta = 0", "remaining rho = 0.9444444444, delta = 0"
+    assert out.splitlines()[1] == f"step 1: {spent}, {left}"
+    result = json.loads(run("status", file, "--json")[1])
+    assert list(result) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
+    assert result["spent"]["rho"] >= 1 / 18
+    assert result["head"] == Ledger(file).head
 
 
 def test_verify_and_spend_take_a_head(run, file):
@@ -103,35 +91,25 @@ def test_verify_and_spend_take_a_head(run, file):
     assert "no entry has the head" in refused(run("verify", file, "--head", "0" * 64))
 
 
-def test_export_prints_json_and_csv(run, file):
-    run("init", file, "--mu", 1)
-    run("spend", file, "--kind", "laplace", "--scale", 10)
-    entries = json.loads(run("export", file)[1])
-    table = list(csv.DictReader(io.StringIO(run("export", file, "--format", "csv")[1])))
-    hashes = [entry.hash for entry in Ledger(file).entries()]
-    assert [entry["hash"] for entry in entries] == [row["hash"] for row in table] == hashes
-    assert entries[1]["mechanism"] == {"kind": "laplace", "scale": 10.0, "sensitivity": 1.0}
-    assert list(table[0]) == ["step", "time", "mechanism", "budget", "spent", "remaining", "hash"]
-    assert table[1]["mechanism"] == "laplace(scale=10.0, sensitivity=1.0)"
-
-
-def test_backup_makes_a_new_file(run, file, tmp_path):
+def test_backup_and_export_hold_every_entry_and_other_files_are_refused(run, file, tmp_path):
     run("init", file, "--mu", 1)
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
     copy = tmp_path / "copy"
     assert run("backup", file, copy)[:2] == (0, f"{copy}: a copy of {file}\nhead {Ledger(file).head}\n")
     assert Ledger(copy).entries() == Ledger(file).entries()
     assert "exists already" in refused(run("backup", file, copy))
-
-
-@pytest.mark.parametrize("command", ["status", "verify", "export"])
-def test_commands_other_file_is_refused(run, tmp_path, command):
-    remedy = "no such file; create a ledger with tradeoff ledger init"
-    assert remedy in refused(run(command, tmp_path / "missing"))
+    run("spend", file, "--kind", "laplace", "--scale", 20)
+    entries = json.loads(run("export", file)[1])
+    table = list(csv.DictReader(io.StringIO(run("export", file, "--format", "csv")[1])))
+    hashes = [entry.hash for entry in Ledger(file).entries()]
+    assert [entry["hash"] for entry in entries] == [row["hash"] for row in table] == hashes
+    assert entries[2]["mechanism"] == {"kind": "laplace", "scale": 20.0, "sensitivity": 1.0}
+    assert list(table[0]) == ["step", "time", "mechanism", "budget", "spent", "remaining", "hash"]
+    assert table[2]["mechanism"] == "laplace(scale=20.0, sensitivity=1.0)"
     (tmp_path / "text").write_text("budget " * 500, encoding="utf-8")
-    assert "file is not a database" in refused(run(command, tmp_path / "text"))
-
-
-def test_init_wrong_place_is_refused(run, tmp_path):
+    for command in ("status", "verify", "export"):
+        remedy = "no such file; create a ledger with tradeoff ledger init"
+        assert remedy in refused(run(command, tmp_path / "missing"))
+        assert "file is not a database" in refused(run(command, tmp_path / "text"))
     assert "no such file or folder" in refused(run("init", tmp_path / "missing" / "file", "--mu", 1))
     assert "exists already" in refused(run("init", tmp_path, "--mu", 1))
