@@ -81,11 +81,20 @@ ROWS = [
     for row in case["rows"]
     if (name, row["failure"]) not in DEAR
 ]
-FINITE = [pytest.param(*p.values, id=p.id, marks=p.marks) for p in ROWS if p.values[1]["mu"] != "inf"]
+
+
+def is_known(name, row):
+    """Return whether alpha is known: not in the limit 0, where all ask for the same or bounds are wide."""
+    return bool(row.get("alpha")) and name != "G1" and WIDTH.get((name, row["failure"]), 0) <= 1e-8
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS)
-def test_mu(name, row):
+def test_mu_and_regret(name, row):
+    """The bounds on the regret are for the mu reported, at or above the true one.
+
+    delta_{G_mu} increases in mu, at a rate phi(mu/2 - eps/mu) <= 1/sqrt(2 pi) for eps >= 0; so the regret
+    increases too, and over 1 + e^eps >= 2 by at most (result.mu - mu)/(2 sqrt(2 pi)).
+    """
     result, where = reduced(name, row["failure"]), (name, row["failure"])
     if row["mu"] == "inf":
         assert result.bounds.lower == math.inf
@@ -97,9 +106,16 @@ def test_mu(name, row):
     truth = float(row["mu"])
     assert result.mu <= truth * (1 + WIDTH.get(where, CLOSE))
     assert result.bounds.lower >= truth * (1 - BELOW.get(where, CLOSE))
+    low, high = outwards(*interval(row["regret"], 1e-14))
+    assert result.regret >= low
+    assert result.regret_bounds.lower <= high + max(result.mu - truth, 0) / (2 * math.sqrt(2 * math.pi))
+    assert result.regret_bounds.width <= 1e-6 + 1e-3 * result.regret
+    if is_known(name, row):  # to the root of the error of mu: the maximum is flat
+        ends = [float(row["alpha"])] + [float(row["beta"])] * composed(name).symmetric
+        assert min(abs(math.log(result.tight_at / at)) for at in ends) < 7e-3
 
 
-@pytest.mark.parametrize(("name", "row"), [p for p in FINITE if p.values[1].get("beta", "1.0") != "1.0"])
+@pytest.mark.parametrize(("name", "row"), [p for p in ROWS if p.values[1].get("beta", "1.0") != "1.0"])
 def test_the_point_of_a_row_asks_for_its_mu(name, row):
     """Alpha and beta have 15 digits; balls know beta of laws of atoms and of one Gaussian."""
     case, left = CASES[name], 1 - ball(row["failure"])
@@ -109,44 +125,6 @@ def test_the_point_of_a_row_asks_for_its_mu(name, row):
     assert need.rel_accuracy_bits() > 10  # a beta near 1 has few digits left
     if case["method"] in {"lattice", "one Gaussian"}:
         assert described(case).curve(alpha).overlaps(beta)
-
-
-@pytest.mark.parametrize(("name", "row"), FINITE)
-def test_regret(name, row):
-    """The bounds are for the mu reported, at or above the true one.
-
-    delta_{G_mu} increases in mu, at a rate phi(mu/2 - eps/mu) <= 1/sqrt(2 pi) for eps >= 0; so the regret
-    increases too, and over 1 + e^eps >= 2 by at most (found.mu - mu)/(2 sqrt(2 pi)).
-    """
-    result, truth = reduced(name, row["failure"]), float(row["mu"])
-    low, high = outwards(*interval(row["regret"], 1e-14))
-    assert result.regret >= low
-    assert result.regret_bounds.lower <= high + max(result.mu - truth, 0) / (2 * math.sqrt(2 * math.pi))
-    assert result.regret_bounds.width <= 1e-6 + 1e-3 * result.regret
-
-
-KNOWN = [
-    p
-    for p in FINITE
-    if p.values[1].get("alpha")
-    and p.values[0] != "G1"
-    and WIDTH.get((p.values[0], p.values[1]["failure"]), 0) <= 1e-8
-]
-"""Rows with an alpha that is known.
-
-Not in the limit alpha = 0, nor where the bounds on mu are wide or all alpha ask for the same.
-"""
-
-
-@pytest.mark.parametrize(("name", "row"), KNOWN)
-def test_where_it_is_tight(name, row):
-    """At a flat maximum alpha is known to the root of what mu is known to.
-
-    Alpha and beta of a symmetric curve decide alike.
-    """
-    result = reduced(name, row["failure"])
-    ends = [float(row["alpha"])] + [float(row["beta"])] * composed(name).symmetric
-    assert min(abs(math.log(result.tight_at / at)) for at in ends) < 7e-3
 
 
 @pytest.mark.parametrize(

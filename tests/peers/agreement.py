@@ -25,11 +25,9 @@ def close(mass):
 def holds_cells(curve, masses, off, step=1.0):
     """Check Q((k - 1) step < L <= k step) for consecutive k."""
     whole = sorted(masses)
-    edges = [(k - 1) * step for k in whole] + [whole[-1] * step]
-    cdf = curve.law.cdf(edges, under="Q")
-    for low, high, k in zip(
-        cdf.lower[1:] - cdf.upper[:-1], cdf.upper[1:] - cdf.lower[:-1], whole, strict=False
-    ):
+    cdf = curve.law.cdf([k * step for k in (whole[0] - 1, *whole)], under="Q")
+    cells = cdf.lower[1:] - cdf.upper[:-1], cdf.upper[1:] - cdf.lower[:-1]
+    for low, high, k in zip(*cells, whole, strict=True):
         assert holds(to.Bounds(low, high), masses[k], off(masses[k]))
 
 

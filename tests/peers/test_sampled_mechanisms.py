@@ -12,143 +12,100 @@ import tradeoff as to
 from tests.peers.agreement import close, cut_batches, dots, holds, holds_cells, near, one_order, replaced
 from tradeoff import mechanisms as m
 
+THREE_SHIFTS = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2]).curve()
 
-@pytest.mark.parametrize(
-    ("sigma", "sensitivity", "rate", "epsilon", "delta"),
-    [
-        (2.0, 1.0, 0.8, 1.0, 0.05808665654484252),
-        (3.0, 2.0, 0.8, 1.0, 0.13711260900644096),
-        (2.0, 3.0, 0.7, 1.0, 0.4013057526509164),
-        (3.0, 6.0, 0.4, 1.0, 0.20752885274183325),
-        (2.0, 1.0, 0.3, 2.0, 2.4770380148941894e-09),
-        (10.0, 5.0, 0.2, -0.25, 0.22989794629827498),
-        (1.0, 1.0, 1.0, -2.0, 0.90958223),
-        (1.0, 1.0, 1.0, -1.0, 0.81968818),
-        (1.0, 1.0, 1.0, 0.0, 0.68268949),
-        (1.0, 1.0, 1.0, 1.0, 0.50986166),
-        (1.0, 1.0, 1.0, 2.0, 0.331897999),
-        (1.0, 1.0, 0.2, -0.3, 0.29584154),
-        (1.0, 1.0, 0.2, -0.2, 0.23846474),
-        (1.0, 1.0, 0.2, -0.1, 0.18414510),
-        (1.0, 1.0, 0.2, 0.0, 0.13653790),
-        (1.0, 1.0, 0.2, 0.1, 0.098340892),
-        (1.0, 1.0, 0.2, 0.2, 0.069858734),
-        (1.0, 1.0, 0.2, 0.5, 0.0250311655),
-        (1.0, 1.0, 0.2, 1.0, 0.004734828),
-    ],
-)
-def test_replaced_records_under_poisson_samples(sigma, sensitivity, rate, epsilon, delta):
+
+REPLACED = {  # sigma, sensitivity, rate: {epsilon: delta}
+    (2.0, 1.0, 0.8): {1.0: 0.05808665654484252},
+    (3.0, 2.0, 0.8): {1.0: 0.13711260900644096},
+    (2.0, 3.0, 0.7): {1.0: 0.4013057526509164},
+    (3.0, 6.0, 0.4): {1.0: 0.20752885274183325},
+    (2.0, 1.0, 0.3): {2.0: 2.4770380148941894e-09},
+    (10.0, 5.0, 0.2): {-0.25: 0.22989794629827498},
+    (1.0, 1.0, 1.0): {-2.0: 0.90958223, -1.0: 0.81968818, 0.0: 0.68268949, 1.0: 0.50986166, 2.0: 0.331897999},
+    (1.0, 1.0, 0.2): {-0.3: 0.29584154, -0.2: 0.23846474, -0.1: 0.18414510, 0.0: 0.13653790, 0.1: 0.098340892}
+    | {0.2: 0.069858734, 0.5: 0.0250311655, 1.0: 0.004734828},
+}
+
+
+@pytest.mark.parametrize("parameters", REPLACED)
+def test_replaced_records_under_poisson_samples(parameters):
     # ML, test_gaussian_get_delta_for_epsilon and its vectorized form, adjacency REPLACE.
-    near(replaced(sigma, sensitivity, rate), epsilon, delta, 1e-8)
+    for epsilon, delta in REPLACED[parameters].items():
+        near(replaced(*parameters), epsilon, delta, 1e-8)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "infinite", "first", "masses"),
-    [
-        (
-            (1, 1, 0.8),
-            0.028742519,
-            -2,
-            [0.040537836, 0.094389899, 0.183992937, 0.256578347, 0.243537311, 0.152221152],
-        ),
-        ((5, 5, 0.6), 0.031506747, -1, [0.148653245, 0.293079816, 0.332685221, 0.194074972]),
-        (
-            (1, 2, 0.4),
-            0.023931308,
-            -1,
-            [0.101421687, 0.415356732, 0.222238357, 0.111233661, 0.073288168, 0.052530086],
-        ),
-        ((3, 6, 0.2), 0.012562334, -1, [0.071054043, 0.666991966, 0.171170848, 0.048971483, 0.029249326]),
-    ],
-)
-def test_replaced_records_on_a_grid(parameters, infinite, first, masses):
+DOTS = """
+1 1 0.8 -2 0.028742519 0.040537836 0.094389899 0.183992937 0.256578347 0.243537311 0.152221152
+5 5 0.6 -1 0.031506747 0.148653245 0.293079816 0.332685221 0.194074972
+1 2 0.4 -1 0.023931308 0.101421687 0.415356732 0.222238357 0.111233661 0.073288168 0.052530086
+3 6 0.2 -1 0.012562334 0.071054043 0.666991966 0.171170848 0.048971483 0.029249326
+"""
+"""Sigma, sensitivity, rate; the loss of the first mass; the mass at infinity, and consecutive masses."""
+
+
+@pytest.mark.parametrize("row", DOTS.strip().splitlines())
+def test_replaced_records_on_a_grid(row):
     # PLD, test_gaussian_varying_standard_deviation_and_sensitivity_connect_dots, REPLACE_ONE.
-    for epsilon, delta in dots(dict(enumerate(masses, first)), infinite).items():
+    *parameters, first, infinite = map(float, row.split()[:5])
+    masses = dict(enumerate(map(float, row.split()[5:]), int(first)))
+    for epsilon, delta in dots(masses, infinite).items():
         near(replaced(*parameters), epsilon, delta, 5e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("parameters", "whole"),
+    ("sensitivities", "probabilities", "added", "removed"),
     [
-        ((1, 1, 0.8), {0: 0.14467727, 1: 0.23519769, 2: 0.26750658}),
-        ((5, 5, 0.6), {1: 0.35647862}),
-        ((1, 2, 0.4), {1: 0.36921424, 2: 0.13256016, 3: 0.08727219}),
-        ((3, 6, 0.2), {1: 0.47280851, 2: 0.06563991}),
+        ([1.0], [1.0], 0.12693674, 0.12693674),
+        ([3.0], [1.0], 0.78760074, 0.78760074),
+        ([0.0, 1.0], [0.2, 0.8], 0.0231362104090899, 0.0816951786585355),
+        ([0.0, 3.0], [0.3, 0.7], 0.1195051215523554, 0.5356298793262404),
+        ([0.0, 1.0, 2.0], [0.2, 0.6, 0.2], 0.036691263832032806, 0.15768284088654105),
+        ([1.0, 2.0], [0.2, 0.8], 0.3894964356580768, 0.433276675545065),
     ],
 )
-def test_replaced_records_by_mass(parameters, whole):
-    # PLD, test_gaussian_varying_standard_deviation_and_sensitivity, REPLACE_ONE: Q(k - 1 < L <= k).
-    # The optimistic table of ..._optimistic has the same masses, one step lower.
-    holds_cells(replaced(*parameters), whole, lambda _: 3e-8)
-
-
-@pytest.mark.parametrize(
-    ("sensitivities", "probabilities", "adjacency", "delta"),
-    [
-        ([1.0], [1.0], "add", 0.12693674),
-        ([3.0], [1.0], "add", 0.78760074),
-        ([0.0, 1.0], [0.2, 0.8], "add", 0.0231362104090899),
-        ([0.0, 3.0], [0.3, 0.7], "add", 0.1195051215523554),
-        ([0.0, 1.0, 2.0], [0.2, 0.6, 0.2], "add", 0.036691263832032806),
-        ([1.0, 2.0], [0.2, 0.8], "add", 0.3894964356580768),
-        ([1.0], [1.0], "remove", 0.12693674),
-        ([3.0], [1.0], "remove", 0.78760074),
-        ([0.0, 1.0], [0.2, 0.8], "remove", 0.0816951786585355),
-        ([0.0, 3.0], [0.3, 0.7], "remove", 0.5356298793262404),
-        ([0.0, 1.0, 2.0], [0.2, 0.6, 0.2], "remove", 0.15768284088654105),
-        ([1.0, 2.0], [0.2, 0.8], "remove", 0.433276675545065),
-    ],
-)
-def test_mixtures_of_gaussians(sensitivities, probabilities, adjacency, delta):
+def test_mixtures_of_gaussians(sensitivities, probabilities, added, removed):
     # ML, MixtureGaussianPrivacyLossTest.test_get_delta_for_epsilon, at epsilon 1.
     curve = m.MixtureOfGaussians(1.0, sensitivities, probabilities).curve()
-    near(one_order(curve, adjacency), 1.0, delta, 1e-8)
+    for adjacency, delta in (("add", added), ("remove", removed)):
+        near(one_order(curve, adjacency), 1.0, delta, 1e-8)
 
 
-@pytest.mark.parametrize(
-    ("step", "adjacency", "infinite", "first", "masses"),
-    [
-        (0.5, "add", 7.02736093e-05, -1, [0.1766054, 0.17661904, 0.26907836, 0.2845549, 0.09307203]),
-        (
-            0.5,
-            "remove",
-            0.058450414,
-            -3,
-            [0.02076718, 0.1046819, 0.16320427, 0.17661904, 0.15880237, 0.12600393, 0.09134778, 0.10012311],
-        ),
-        (
-            0.3,
-            "add",
-            0.010838515,
-            -1,
-            [0.20621578, 0.10686974, 0.14244404, 0.17395599, 0.18472755, 0.17494839],
-        ),
-        (
-            0.3,
-            "remove",
-            0.072142753,
-            -4,
-            [
-                *(0.05269344, 0.07510462, 0.09546907, 0.10552514, 0.10686974, 0.10149509),
-                *(0.09162041, 0.07936186, 0.06644975, 0.05409823, 0.09916991),
-            ],
-        ),
-    ],
-)
-def test_mixtures_of_gaussians_on_a_grid(step, adjacency, infinite, first, masses):
+MIXED_DOTS = """
+add 0.5 -1 7.02736093e-05 0.1766054 0.17661904 0.26907836 0.2845549 0.09307203
+remove 0.5 -3 0.058450414 0.02076718 0.1046819 0.16320427 0.17661904 0.15880237 0.12600393
+    0.09134778 0.10012311
+add 0.3 -1 0.010838515 0.20621578 0.10686974 0.14244404 0.17395599 0.18472755 0.17494839
+remove 0.3 -4 0.072142753 0.05269344 0.07510462 0.09546907 0.10552514 0.10686974 0.10149509
+    0.09162041 0.07936186 0.06644975 0.05409823 0.09916991
+"""
+"""The order, the step of the grid; the place of the first mass; the mass at infinity, and the masses."""
+
+
+@pytest.mark.parametrize("row", MIXED_DOTS.replace("\n    ", " ").strip().splitlines())
+def test_mixtures_of_gaussians_on_a_grid(row):
     # PLD, test_mixture_gaussian_discretization_connect_dots; masses have eight digits.
-    curve = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2]).curve()
-    for epsilon, delta in dots(dict(enumerate(masses, first)), infinite, step).items():
-        near(one_order(curve, adjacency), epsilon, delta, 3e-8)
+    adjacency, *numbers = row.split()
+    step, first, infinite, *masses = map(float, numbers)
+    for epsilon, delta in dots(dict(enumerate(masses, int(first))), infinite, step).items():
+        near(one_order(THREE_SHIFTS, adjacency), epsilon, delta, 3e-8)
 
 
-def test_mixtures_of_gaussians_composed():
+def test_mixtures_of_gaussians_composed_and_truncated_batches_at_extremes():
     # PA, test_mixture_of_gaussians_basic.
     first = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2])
     second = m.MixtureOfGaussians(2.0, [0.0, 2.0, 3.0], [0.33, 0.34, 0.33])
     bounds = to.Plan({first: 3, second: 2}).guarantee().bounds.epsilon(1e-6)
     assert list(bounds) == pytest.approx([17.193114489] * 2, abs=1e-9)
+    # PLD, test_truncated_gaussian_matches_gaussian: always cut, and never.
+    cut = m.TruncatedSubsampledGaussian
+    peer = to.GaussianMixtures(null={0: 0.9, -2: 0.1}, alternative={0: 0.9, 2: 0.1}, sigma=1.0)
+    for epsilon in (0.0, 1.0, 3.0):
+        assert cut(1.0, 1.0, 100, 1000).curve().delta(epsilon) <= peer.delta(epsilon)
+    never = cut(1.0, 0.1, 1000, 1000, adjacency="replace-one")
+    assert never.curve() == replaced(1.0, 1.0, 0.1)
+    assert cut(1.0, 0.1, 1000, 1000).curve() == m.SubsampledGaussian(1.0, 0.1).curve()
+    assert cut(1.0, 1.0, 1000, 1000).curve() == to.Gaussian(1)
 
 
 def truncated_there(records, rate, most, sigma):
@@ -196,38 +153,6 @@ def test_truncated_batches_composed():
     assert 16.4 < here < 16.5
 
 
-def test_truncated_batches_at_extremes():
-    # PLD, test_truncated_gaussian_matches_gaussian: always cut, and never.
-    cut = m.TruncatedSubsampledGaussian
-    peer = to.GaussianMixtures(null={0: 0.9, -2: 0.1}, alternative={0: 0.9, 2: 0.1}, sigma=1.0)
-    for epsilon in (0.0, 1.0, 3.0):
-        assert cut(1.0, 1.0, 100, 1000).curve().delta(epsilon) <= peer.delta(epsilon)
-    never = cut(1.0, 0.1, 1000, 1000, adjacency="replace-one")
-    assert never.curve() == replaced(1.0, 1.0, 0.1)
-    assert cut(1.0, 0.1, 1000, 1000).curve() == m.SubsampledGaussian(1.0, 0.1).curve()
-    assert cut(1.0, 1.0, 1000, 1000).curve() == to.Gaussian(1)
-
-
-THREE_SHIFTS = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2]).curve()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("step", "adjacency", "masses"),
-    [
-        (0.5, "add", {2: 0.3045079, 1: 0.22891269}),
-        (0.5, "remove", {3: 0.10672757, 2: 0.1421942, 1: 0.17070797, 0: 0.17687728, -1: 0.144677}),
-        (0.3, "add", {3: 0.18512511, 2: 0.16071804, 1: 0.12536095}),
-        (0.3, "remove", {5: 0.05979597, 4: 0.07257058, 3: 0.08541692}),
-        (0.3, "remove", {2: 0.09686874, 1: 0.10497753, 0: 0.10751992, -1: 0.10233776, -2: 0.08761942}),
-    ],
-)
-def test_mixtures_of_gaussians_by_mass(step, adjacency, masses):
-    # PLD, test_mixture_gaussian_discretization.
-    curve = one_order(THREE_SHIFTS, adjacency)
-    holds_cells(curve, masses, close, step)
-
-
 @pytest.mark.parametrize(
     ("sigma", "sensitivities", "probabilities", "adjacency", "infinite", "masses"),
     [
@@ -254,21 +179,38 @@ def test_mixtures_on_an_integer_grid_are_unsafe_in_the_peer(
         assert delta < curve.bounds.delta(epsilon).lower - 2e-4
 
 
-@pytest.mark.parametrize(
-    ("records", "masses"),
-    [
-        (3, {2: 0.028230690898060747, 3: 0.017026874561262836}),
-        pytest.param(4, {2: 0.053075111787205725, 3: 0.031098596901848144}, marks=pytest.mark.slow),
-    ],
-)
-def test_truncated_batches_by_mass(records, masses):
-    """PLD, test_truncated_gaussian_varying_dataset_size: rate 1/2, batches of 2, sigma 1, both orders alike.
+BY_MASS = {
+    # PLD, test_gaussian_varying_standard_deviation_and_sensitivity, REPLACE_ONE: Q(k - 1 < L <= k).
+    # The optimistic table of ..._optimistic has the same masses, one step lower.
+    (1, 1, 0.8): {0: 0.14467727, 1: 0.23519769, 2: 0.26750658},
+    (5, 5, 0.6): {1: 0.35647862},
+    (1, 2, 0.4): {1: 0.36921424, 2: 0.13256016, 3: 0.08727219},
+    (3, 6, 0.2): {1: 0.47280851, 2: 0.06563991},
+    # PLD, test_mixture_gaussian_discretization.
+    (0.5, "add"): {2: 0.3045079, 1: 0.22891269},
+    (0.5, "remove"): {3: 0.10672757, 2: 0.1421942, 1: 0.17070797, 0: 0.17687728, -1: 0.144677},
+    (0.3, "add"): {3: 0.18512511, 2: 0.16071804, 1: 0.12536095},
+    (0.3, "remove"): {5: 0.05979597, 4: 0.07257058, 3: 0.08541692, 2: 0.09686874}
+    | {1: 0.10497753, 0: 0.10751992, -1: 0.10233776, -2: 0.08761942},
+    # PLD, test_truncated_gaussian_varying_dataset_size: rate 1/2, batches of 2, sigma 1, both orders alike.
+    # Above 1 only the full batches are left there, in which a record gives way; lower cells are cut.
+    (3,): {2: 0.028230690898060747, 3: 0.017026874561262836},
+    (4,): {2: 0.053075111787205725, 3: 0.031098596901848144},
+}
 
-    Beyond 1 only the full batches are left there, in which a record gives way; lower cells mix them with a
-    part that the truncation bound cuts.
-    """
-    full, moved = cut_batches(records, 0.5, 2, 1.0)
-    holds_cells(moved, {k: mass / full for k, mass in masses.items()}, lambda _: 5e-8 / full)
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", BY_MASS, ids=str)
+def test_masses_of_cells(key):
+    masses = BY_MASS[key]
+    match key:
+        case sigma, sensitivity, rate:
+            holds_cells(replaced(sigma, sensitivity, rate), masses, lambda _: 3e-8)
+        case step, adjacency:
+            holds_cells(one_order(THREE_SHIFTS, adjacency), masses, close, step)
+        case (records,):
+            full, moved = cut_batches(records, 0.5, 2, 1.0)
+            holds_cells(moved, {k: mass / full for k, mass in masses.items()}, lambda _: 5e-8 / full)
 
 
 @pytest.mark.parametrize(
