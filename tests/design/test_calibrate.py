@@ -81,14 +81,6 @@ def test_calibrate_noise_of_every_mechanism_without_between(build):
     assert jumps or 1.99 < result.achieved.upper <= 2
 
 
-def test_calibrate_noises_are_of_every_mechanism_with_a_noise():
-    noises = {"noise_multiplier", "scale", "sigma", "variance"}
-    classes = {kind for kind in m.KINDS.values() if noises & set(signature(kind).parameters)}
-    assert classes | {m.Subsampled} == NOISES.keys()
-    coins = to.calibrate(m.BinomialNoise, {"epsilon": 2, "delta": 1e-5}, integer=True)
-    assert m.BinomialNoise(coins.value).guarantee().epsilon(1e-5) <= 2
-
-
 def risk(mu, prior):
     p = ball(prior)
     return (1 - p) * (1 - Truth(mu).stick(p / (1 - p)))
@@ -146,7 +138,7 @@ def test_calibrate_integer_returns_last_that_fits():
 
 
 @pytest.mark.slow
-def test_calibrate_subsampled_gaussian_equals_known_noise():
+def test_calibrate_subsampled_gaussian_equals_known_noise_in_both_orders():
     """Another accountant's calibration of 1000 steps gives sigma = 1.5626656."""
 
     def training(sigma, rate=0.01, steps=1000):
@@ -164,9 +156,6 @@ def test_calibrate_subsampled_gaussian_equals_known_noise():
     assert steps.value == 1000
     assert max(each.evaluations for each in (sigma, rate, steps)) <= 14
 
-
-@pytest.mark.slow
-def test_calibrate_asymmetric_curve_uses_both_orders():
     def one_order(sigma):
         return to.subsample(to.Gaussian(1 / sigma), 0.01) ** 100
 
@@ -174,22 +163,10 @@ def test_calibrate_asymmetric_curve_uses_both_orders():
     orders = [f.epsilon(1e-6) for f in (one_order(sigma), ~one_order(sigma))]
     assert min(orders) < 0.999
     assert 1 - 1e-8 < max(orders) <= 1
-
-
-@pytest.mark.parametrize("tol", [1e-2, 1e-6, 1e-12, 1e-15, 1e-300])
-def test_calibrate_tol_is_reached(tol):
-    result = to.calibrate(noise, {"advantage": 0.1}, tol=tol)
-    of = [bool(Truth(1 / ball(x)).delta(0) <= ball(0.1)) for x in result.bounds]
-    assert of == [False, True]
-    assert result.bounds.width <= max(tol, 1e-13) * result.value
-
-
-def test_calibrate_to_gaussian_curve():
-    result = to.calibrate(noise, {"curve": to.Gaussian(0.5)})
-    assert result.bounds.lower < 2 <= result.value
-    assert result.achieved == to.Bounds(1.0, 1.0)
-    assert result.bounds.width <= 1e-9 * result.value
-    assert result.evaluations <= 12  # the margin of a Gaussian goal is a number
+    assert to.calibrate(lambda mu: to.Gaussian(mu).gdp(0), {"mu": 0.5}).value == 0.5
+    assert repr(to.calibrate(noise, {"mu": 0.5}, between=(1, 4))).startswith("2.0: mu at failure = 0 <= 0.5")
+    result = to.calibrate(to.PureDP, {"mu": 0, "failure": 0.999999}, tol=1e-4)
+    assert result.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= result.bounds.upper
 
 
 @pytest.mark.slow
@@ -229,29 +206,37 @@ def test_calibrate_to_curve_touching_in_corner(build, goal, root):
     assert root is None or result.value == pytest.approx(root, rel=2e-9)
 
 
-def test_calibrate_with_jump_or_wall():
+def test_calibrate_with_jump_wall_missing_answers_or_gaussian_curve():
     leak = to.calibrate(lambda d: to.approximate_dp(1, d), {"epsilon": 2, "delta": 1e-5}, tol=1e-3)
     assert leak.value <= 1e-5 <= leak.bounds.upper
     assert leak.bounds.width <= 1e-3 * leak.bounds.upper
     near = to.calibrate(lambda q: to.subsample(to.PureDP(1), q), {"advantage": 0.45})  # raises above q = 1
     assert near.value == pytest.approx(0.45 / math.tanh(0.5), rel=2e-9)
 
-
-def test_calibrate_missing_answers_widen_bounds():
     def build(mu):
         return to.Gaussian(mu) if abs(mu - 0.5) > 0.005 else 1 / 0
 
     result = to.calibrate(build, {"mu": 0.5})
     assert result.bounds.lower <= 0.495
     assert 0.505 <= result.bounds.upper < 0.55
+    result = to.calibrate(noise, {"curve": to.Gaussian(0.5)})
+    assert result.bounds.lower < 2 <= result.value
+    assert result.achieved == to.Bounds(1.0, 1.0)
+    assert result.bounds.width <= 1e-9 * result.value
+    assert result.evaluations <= 12  # the margin of a Gaussian goal is a number
+    # Sampled Gaussian steps have the tails of their base: 1000 of mu/1000^(1/2) are above G_mu, no more.
 
+    def steps(sigma):
+        return to.subsample(to.Gaussian(1 / sigma), 0.01) ** 1000
 
-@pytest.mark.slow
-def test_calibrate_build_of_other_objects():
-    assert to.calibrate(lambda mu: to.Gaussian(mu).gdp(0), {"mu": 0.5}).value == 0.5
-    assert repr(to.calibrate(noise, {"mu": 0.5}, between=(1, 4))).startswith("2.0: mu at failure = 0 <= 0.5")
-    result = to.calibrate(to.PureDP, {"mu": 0, "failure": 0.999999}, tol=1e-4)
-    assert result.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= result.bounds.upper
+    result = to.calibrate(steps, {"curve": to.Gaussian(1.0)})
+    assert float(result) == pytest.approx(math.sqrt(1000), rel=1e-8)
+    assert result.bounds == to.calibrate(steps, {"mu": 1.0}).bounds
+    for tol in (1e-2, 1e-6, 1e-12, 1e-15, 1e-300):
+        result = to.calibrate(noise, {"advantage": 0.1}, tol=tol)
+        of = [bool(Truth(1 / ball(x)).delta(0) <= ball(0.1)) for x in result.bounds]
+        assert of == [False, True]
+        assert result.bounds.width <= max(tol, 1e-13) * result.value
 
 
 @pytest.mark.parametrize("blur", [0.1, 0.3, 0.5, 0.8])
@@ -270,47 +255,6 @@ class Wide(NamedTuple):
     mu: Bounds
 
 
-def test_calibrate_very_wide_answers_of_integers_returns_last_proved_to_fit(monkeypatch):
-    least = "tradeoff.design.calibration.least"
-    monkeypatch.setattr(least, lambda f, _: Wide(Bounds(f.mu * 0.7, f.mu * 1.3)))
-    for goal in (0.5, 3.0, 20.0):
-        result = to.calibrate(lambda k: to.Gaussian(0.01 * k), {"mu": goal}, integer=True)
-        assert 0 <= goal / 0.013 - result.value <= 2 + 2e-3 * result.value
-        assert result.bounds.upper > goal / 0.007
-
-
-def test_calibrate_mu_evaluates_each_number_once(monkeypatch):
-    seen = []
-
-    def least(f, failure):
-        seen.append((f.mu, failure))
-        return Wide(Bounds(f.mu - 0.1, f.mu + 0.1))
-
-    monkeypatch.setattr("tradeoff.design.calibration.least", least)
-    result = to.calibrate(to.Gaussian, {"mu": 1.0})
-    assert result.value <= 0.9
-    assert len(seen) == result.evaluations
-
-
-def test_calibrate_steps_to_gaussian_uses_mu():
-    """Sampled Gaussian steps have the tails of their base: 1000 of mu/1000^(1/2) are above G_mu, no more."""
-
-    def steps(sigma):
-        return to.subsample(to.Gaussian(1 / sigma), 0.01) ** 1000
-
-    result = to.calibrate(steps, {"curve": to.Gaussian(1.0)})
-    assert float(result) == pytest.approx(math.sqrt(1000), rel=1e-8)
-    assert result.bounds == to.calibrate(steps, {"mu": 1.0}).bounds
-
-
-def test_calibrate_bayes_risk_agrees_with_advantage():
-    targets = {"bayes_risk": 0.1, "prior": 0.5}, {"advantage": 0.8}
-    build = lambda s: to.Laplace(1 / s) @ to.Gaussian(1 / s)  # noqa: E731 - one expression
-    risk, advantage = (to.calibrate(build, target).bounds for target in targets)
-    assert max(risk.lower, advantage.lower) <= min(risk.upper, advantage.upper)
-    assert risk.width < 2e-9 * risk.upper
-
-
 @pytest.mark.parametrize(
     ("target", "rates"),
     [  # the best test has these false-positive and true-positive rates
@@ -327,21 +271,41 @@ def test_calibrate_to_a_risk_encloses_crossing(target, rates):
     assert result.bounds.width < 2e-9 * result.value
 
 
-def test_calibrate_to_a_posterior_is_on_the_safe_side():
+def test_calibrate_mu_0_bayes_risk_posterior_integers_and_very_wide_answers(monkeypatch):
+    result = to.calibrate(noise, {"mu": 0.0, "failure": 1e-3})
+    assert result.bounds == to.calibrate(noise, {"advantage": 1e-3}).bounds
+    assert result.evaluations < 13
+    between, steps = np.array([1, 500]), lambda n: to.Gaussian(0.1) ** n
+    assert to.calibrate(steps, {"mu": 1.05}, between=between, integer=np.True_).value == 110
+    targets = {"bayes_risk": 0.1, "prior": 0.5}, {"advantage": 0.8}
+    build = lambda s: to.Laplace(1 / s) @ to.Gaussian(1 / s)  # noqa: E731 - one expression
+    risk, advantage = (to.calibrate(build, target).bounds for target in targets)
+    assert max(risk.lower, advantage.lower) <= min(risk.upper, advantage.upper)
+    assert risk.width < 2e-9 * risk.upper
     result = to.calibrate(noise, {"posterior": 0.8, "outcome": 1e-3, "prior": 0.3})
     posteriors = []
     for sigma in result.bounds:  # the loss of members is N(mu^2/2, mu^2)
         loss = 1 / (2 * sigma**2) + 3.090232306167813 / sigma
         posteriors.append(1 / (1 + 0.7 / 0.3 * math.exp(-loss)))
     assert posteriors[1] <= 0.8 <= posteriors[0]
+    noises = {"noise_multiplier", "scale", "sigma", "variance"}
+    classes = {kind for kind in m.KINDS.values() if noises & set(signature(kind).parameters)}
+    assert classes | {m.Subsampled} == NOISES.keys()
+    coins = to.calibrate(m.BinomialNoise, {"epsilon": 2, "delta": 1e-5}, integer=True)
+    assert m.BinomialNoise(coins.value).guarantee().epsilon(1e-5) <= 2
+    least = "tradeoff.design.calibration.least"
+    monkeypatch.setattr(least, lambda f, _: Wide(Bounds(f.mu * 0.7, f.mu * 1.3)))
+    for goal in (0.5, 3.0, 20.0):
+        result = to.calibrate(lambda k: to.Gaussian(0.01 * k), {"mu": goal}, integer=True)
+        assert 0 <= goal / 0.013 - result.value <= 2 + 2e-3 * result.value
+        assert result.bounds.upper > goal / 0.007
+    seen = []
 
+    def least(f, failure):
+        seen.append((f.mu, failure))
+        return Wide(Bounds(f.mu - 0.1, f.mu + 0.1))
 
-def test_calibrate_mu_0_with_failure_equals_advantage():
-    result = to.calibrate(noise, {"mu": 0.0, "failure": 1e-3})
-    assert result.bounds == to.calibrate(noise, {"advantage": 1e-3}).bounds
-    assert result.evaluations < 13
-
-
-def test_calibrate_accepts_numpy_arguments():
-    between, steps = np.array([1, 500]), lambda n: to.Gaussian(0.1) ** n
-    assert to.calibrate(steps, {"mu": 1.05}, between=between, integer=np.True_).value == 110
+    monkeypatch.setattr("tradeoff.design.calibration.least", least)
+    result = to.calibrate(to.Gaussian, {"mu": 1.0})
+    assert result.value <= 0.9
+    assert len(seen) == result.evaluations

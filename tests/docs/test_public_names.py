@@ -34,11 +34,8 @@ def names():
         ]
         result += [f"{module.__name__}.{name}" for name in exported]
     for each in CLASSES:
-        fields = getattr(each, "__dataclass_fields__", ())
-        mine = {
-            *fields,
-            *(name for kind in each.__mro__ if "tradeoff" in kind.__module__ for name in vars(kind)),
-        }
+        mine = {name for kind in each.__mro__ if "tradeoff" in kind.__module__ for name in vars(kind)}
+        mine.update(getattr(each, "__dataclass_fields__", ()))
         result += [f"{each.__name__}.{name}" for name in mine if not name.startswith("_")]
     return sorted(result)
 

@@ -68,39 +68,15 @@ def test_the_theorem_index_names_what_is_there(library, page, test):
     assert all((library, page, test))
 
 
-def test_every_page_has_its_place():
-    placed = set()
-    for page in PAGES:
-        for tree in re.findall(
-            r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL
-        ):
-            names = [line for line in tree.splitlines() if line and not line.startswith(":")]
-            assert not placed & set(names)
-            placed |= set(names)
-    assert placed == {page.stem for page in PAGES} - {"index"}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_works_and_pages_named_on_a_page_are_there(page):
-    text = page.read_text(encoding="utf-8")
+def test_every_page_has_its_place_and_works_and_the_table_of_mechanisms_is_filled():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    trees = "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", text, flags=re.DOTALL))
+    placed = sorted(line for line in trees.splitlines() if line and not line.startswith(":"))
+    assert placed == sorted({page.stem for page in PAGES} - {"index"})  # each once
     for key in re.findall(r"\{cite\}`([^`]+)`", text):
         assert f"{{{key}," in WORKS
     for target in re.findall(r"\]\(([\w-]+\.md)\)", text):
-        assert (DOCS / target).exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", sorted(DOCS.glob("tutorial-*.md")), ids=lambda page: page.name)
-def test_tutorials_run(page, monkeypatch):
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    cells = re.findall(
-        r"^```\{code-cell\} python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-    assert cells
-    exec("\n".join(cells), {})
-
-
-def test_the_table_of_mechanisms_is_filled():
+        assert (DOCS / target).exists(), target
     spec = importlib.util.spec_from_file_location("mechanism_table", DOCS / "mechanism_table.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -113,15 +89,22 @@ def test_the_table_of_mechanisms_is_filled():
         assert "\n" not in "".join(cells.values())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted(DOCS.glob("tutorial-*.md")), ids=lambda page: page.name)
+def test_tutorials_run(page, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    text = page.read_text(encoding="utf-8")
+    cells = re.findall(r"^```\{code-cell\} python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert cells
+    exec("\n".join(cells), {})
+
+
 @pytest.mark.parametrize("thing", list(described()))
 def test_what_is_public_is_described(thing):
     text = inspect.getdoc(thing) or ""
     assert text
-    parameters = [
-        name
-        for name, each in inspect.signature(thing).parameters.items()
-        if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-    ]
+    every = inspect.signature(thing).parameters.values()
+    parameters = [each.name for each in every if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     if parameters and not inspect.isabstract(thing):
         listed = text.partition("Parameters\n----------\n")[2]
         for name in parameters:
