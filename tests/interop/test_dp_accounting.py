@@ -45,6 +45,7 @@ def sampled(inner, rate=0.1):
 
 NOISE = e.GaussianDpEvent(2.0)
 NESTED = e.ComposedDpEvent([e.GaussianDpEvent(5.0), e.LaplaceDpEvent(4.0), e.NoOpDpEvent()])
+TEN = e.ComposedDpEvent([e.SelfComposedDpEvent(NESTED, 7), e.SelfComposedDpEvent(NESTED, 2), NESTED])
 
 
 def event(name, *fields):
@@ -75,17 +76,23 @@ def event(name, *fields):
         (sampled(NOISE), ADD, {SubsampledGaussian(2.0, 0.1): 1}),
         (sampled(e.LaplaceDpEvent(2.0)), ZERO, {SubsampledLaplace(2.0, 0.1): 1}),
         (e.SelfComposedDpEvent(NOISE, 0), ADD, {}),
-        (
-            e.ComposedDpEvent([e.SelfComposedDpEvent(NESTED, 7), e.SelfComposedDpEvent(NESTED, 2), NESTED]),
-            ADD,
-            {Gaussian(noise_multiplier=5.0): 10, Laplace(scale=4.0): 10},
-        ),
+        (TEN, ADD, {Gaussian(noise_multiplier=5.0): 10, Laplace(scale=4.0): 10}),
         (e.SingleEpochTreeAggregationDpEvent(2.0, 1), ZERO, {Gaussian(noise_multiplier=2.0): 1}),
     ],
 )
 def test_from_event_returns_the_mechanism(given, relation, mechanisms):
     assert read(given, relation).mechanisms == mechanisms
     assert read(given.to_named_tuple(), relation.name).mechanisms == mechanisms
+
+
+def test_from_event_of_a_tree_counts_nodes_and_of_integers_the_worst_dimension():
+    for steps, depth in ((2, 2), (3, 2), (7, 3), (8, 4), ([1, 8, 15], 4)):
+        ((result, n),) = read(e.SingleEpochTreeAggregationDpEvent(2.0, steps), ZERO).mechanisms.items()
+        assert n == 1
+        assert result.noise_multiplier <= 2 / math.sqrt(depth) <= result.noise_multiplier * (1 + 1e-15)
+    noise = (read(event("DiscreteGaussianDpEvent", 3.0, 2.0, d)).guarantee() for d in (1, None))
+    line, any_number = (each.epsilon(1e-6) for each in noise)
+    assert line <= any_number
 
 
 @pytest.mark.parametrize("relation", [ADD, ZERO])
@@ -100,12 +107,8 @@ def test_from_event_of_a_random_allocation(relation, own):
         return SimpleNamespace(class_name=name, event=inner, **fields)
 
     step = e.GaussianDpEvent(2.0)
-    cases = {
-        (step, 3, 100): {RandomAllocation(2.0, 100, 3): 1},
-        (step, 1, 100): {RandomAllocation(2.0, 100): 1},
-        (step, 0, 100): {},
-        (e.GaussianDpEvent(0.0), 1, 100): {ApproximateDP(0, 1): 1},
-    }
+    cases = {(step, n, 100): {RandomAllocation(2.0, 100, n): 1} for n in (1, 3)}
+    cases |= {(step, 0, 100): {}, (e.GaussianDpEvent(0.0), 1, 100): {ApproximateDP(0, 1): 1}}
     for fields, mechanisms in cases.items():
         assert read(allocated(*fields), relation).mechanisms == mechanisms
     sampled = read(e.PoissonSampledDpEvent(0.1, allocated(step, 1, 4)), relation)
@@ -117,13 +120,6 @@ def test_from_event_of_a_random_allocation(relation, own):
     ):
         with pytest.raises(TradeOffError, match=message):
             read(wrong, where)
-
-
-@pytest.mark.parametrize(("steps", "depth"), [(2, 2), (3, 2), (7, 3), (8, 4), ([1, 8, 15], 4)])
-def test_from_event_of_a_tree_counts_the_nodes_above_a_leaf(steps, depth):
-    ((result, n),) = read(e.SingleEpochTreeAggregationDpEvent(2.0, steps), ZERO).mechanisms.items()
-    assert n == 1
-    assert result.noise_multiplier <= 2 / math.sqrt(depth) <= result.noise_multiplier * (1 + 1e-15)
 
 
 @pytest.mark.parametrize(
@@ -155,19 +151,21 @@ def test_from_event_agrees_with_the_accountant(given, relation):
     assert epsilon.lower - 1e-9 <= theirs <= epsilon.upper + (0.1 if truncated else 2e-3)
 
 
-def test_from_event_under_replace_one_agrees_with_a_contour():
+def test_from_event_agrees_with_contours_closed_forms_and_pure_runs():
     """PLD-Accountant pins 19.0867528 for this; a contour integral in 22 digits gives 19.51387046."""
     step = e.SelfComposedDpEvent(sampled(NOISE, 0.01), 100_000)
     epsilon = read(step, REPLACE).guarantee().bounds.epsilon(1e-6)
     assert epsilon.lower <= 19.51387046139 + 1e-8
     assert epsilon.upper >= 19.51387046139 - 1e-8
     assert epsilon.width < 1e-6
-
-
-def test_from_event_of_randomised_response_without_noise():
-    """The exact pair is a point against uniform on 3; the peer answers delta = 1."""
+    # The exact pair is a point against uniform on 3; the peer answers delta = 1.
     result = read(e.RandomizedResponseDpEvent(0.0, 3), ZERO).guarantee()
     assert result.bounds.delta(0.0).lower <= 2 / 3 <= result.delta(0.0) < 2 / 3 + 1e-14
+    plan = read(e.RepeatAndSelectDpEvent(e.LaplaceDpEvent(10.0), 5.0, 1.0))
+    assert plan.guarantee().epsilon(0.0) == pytest.approx(0.3)
+    # Its own accountant has 0.8135 for the best of normal runs, by Rényi divergences; one run has 0.397.
+    noisy = read(e.RepeatAndSelectDpEvent(e.GaussianDpEvent(10.0), 5.0, 1.0)).guarantee()
+    assert noisy.epsilon(1e-6) == pytest.approx(0.5350637, abs=1e-7)
 
 
 def test_from_event_of_samples_composes_inside_and_replaces_records():
@@ -180,14 +178,8 @@ def test_from_event_of_samples_composes_inside_and_replaces_records():
     parts = e.ComposedDpEvent([e.SelfComposedDpEvent(e.ZCDpEvent(0.01), 10), e.ZCDpEvent(0.4)])
     added, whole = (read(each).guarantee().epsilon(1e-5) for each in (parts, e.ZCDpEvent(0.5)))
     assert added == pytest.approx(whole)  # rho adds before it is converted
-
-
-def test_from_event_of_repeated_pure_runs():
-    plan = read(e.RepeatAndSelectDpEvent(e.LaplaceDpEvent(10.0), 5.0, 1.0))
-    assert plan.guarantee().epsilon(0.0) == pytest.approx(0.3)
-    # Its own accountant has 0.8135 for the best of normal runs, by Rényi divergences; one run has 0.397.
-    noisy = read(e.RepeatAndSelectDpEvent(e.GaussianDpEvent(10.0), 5.0, 1.0)).guarantee()
-    assert noisy.epsilon(1e-6) == pytest.approx(0.5350637, abs=1e-7)
+    assert read(sampled(sampled(NOISE)), ZERO).mechanisms
+    assert read(sampled(LOSS)).guarantee().epsilon(0) < 1
 
 
 @pytest.mark.parametrize(
@@ -203,12 +195,6 @@ def test_from_event_of_repeated_pure_runs():
 )
 def test_from_event_of_events_of_some_releases(name, fields, mechanisms):
     assert read(event(f"{name}DpEvent", *fields)).mechanisms == mechanisms
-
-
-def test_from_event_of_integer_noise_takes_the_worst_dimension():
-    noise = (read(event("DiscreteGaussianDpEvent", 3.0, 2.0, d)).guarantee() for d in (1, None))
-    line, any_number = (each.epsilon(1e-6) for each in noise)
-    assert line <= any_number
 
 
 LOSS = SimpleNamespace(class_name="EpsilonDeltaDpEvent", epsilon=1.0, delta=0.0)
@@ -264,7 +250,7 @@ def test_to_event_is_at_or_below_the_curve(curve, failure):
         assert (back(alpha) <= order.bounds(alpha).upper).all()
 
 
-def test_to_event_at_extremes():
+def test_to_event_and_to_pld_at_extremes_and_of_plans():
     assert interop.to_event(to.Identity(), failure=0) == e.NoOpDpEvent()
     assert interop.to_event(to.TotalVariation(0.5), failure=0) == e.NonPrivateDpEvent()
     assert interop.to_event(to.Gaussian(0.5), failure=0).noise_multiplier <= 2.0
@@ -272,6 +258,20 @@ def test_to_event_at_extremes():
     for curve, failure, message in wrong:
         with pytest.raises(TradeOffError, match=message):
             interop.to_event(curve, failure=failure)
+    for curve, epsilon in ((to.Identity(), 0), (to.TotalVariation(1), math.inf), (to.PureDP(800), math.inf)):
+        assert interop.to_pld(curve, 0.5).get_epsilon_for_delta(1e-9) == pytest.approx(epsilon)
+    steps = to.subsample(to.PureDP(1.0), 0.1) ** 20
+    pld = interop.to_pld(steps, 1e-2)
+    twice = pld.compose(pld)
+    for order, pmf in ((steps, "_pmf_remove"), (~steps, "_pmf_add")):
+        for epsilon in (0.0, 0.5, 1.0, 2.0):
+            assert vars(pld)[pmf].get_delta_for_epsilon(epsilon) >= order.bounds.delta(epsilon).upper
+            assert vars(twice)[pmf].get_delta_for_epsilon(epsilon) >= (order**2).bounds.delta(epsilon).lower
+    # A leak of 1/10 and a loss above 690 nats: both are at infinity, and their sum is rounded up.
+    leak = Fraction(1, 10)
+    for far in (Fraction(k, 10**16) for k in range(1, 12)):
+        curve = to.PiecewiseLinear([0, Fraction(1, 10**340), 1], [1 - leak, 1 - leak - far, 0])
+        assert Fraction(interop.to_pld(curve)._pmf_remove._infinity_mass) >= leak + far
 
 
 def delta_of(pmf, epsilon):
@@ -311,16 +311,6 @@ def test_to_pld_of_a_gaussian_is_above_its_closed_form_and_close(mu):
         assert truth <= result <= truth * (1 + 0.05) + 1e-12
 
 
-def test_to_pld_of_a_plan_composes_above_the_truth_in_both_orders():
-    steps = to.subsample(to.PureDP(1.0), 0.1) ** 20
-    pld = interop.to_pld(steps, 1e-2)
-    twice = pld.compose(pld)
-    for order, pmf in ((steps, "_pmf_remove"), (~steps, "_pmf_add")):
-        for epsilon in (0.0, 0.5, 1.0, 2.0):
-            assert vars(pld)[pmf].get_delta_for_epsilon(epsilon) >= order.bounds.delta(epsilon).upper
-            assert vars(twice)[pmf].get_delta_for_epsilon(epsilon) >= (order**2).bounds.delta(epsilon).lower
-
-
 @settings(max_examples=40, deadline=None)
 @given(
     st.dictionaries(st.integers(-20, 20), log_uniform(1e-9, 1.0), min_size=1, max_size=8),
@@ -353,7 +343,7 @@ def test_from_pld_of_to_pld_is_within_the_grid(curve):
     assert (both(alpha) <= np.minimum(curve.bounds(alpha).upper, (~curve).bounds(alpha).upper)).all()
 
 
-def test_from_pld_reads_each_order():
+def test_from_pld_reads_each_order_cuts_masses_and_refuses_all_but_upper_bounds():
     pld = PLD.from_gaussian_mechanism(1.0, value_discretization_interval=1e-2, sampling_prob=0.1)
     orders, truth = interop.from_pld(pld), to.subsample(to.Gaussian(1.0), 0.1)
     for result, order, pmf in ((orders.remove, truth, "_pmf_remove"), (orders.add, ~truth, "_pmf_add")):
@@ -363,16 +353,6 @@ def test_from_pld_reads_each_order():
             # Their sum of floats is 8 units below the truth, 0.1 (2 Phi(1/2) - 1), at epsilon = 0.
             assert theirs * (1 + 1e-14) >= order.bounds.delta(epsilon).lower
     assert orders.remove.epsilon(1e-5) > orders.add.epsilon(1e-5)
-
-
-def test_from_pld_cuts_masses_above_1():
-    pmf = PMF.create_pmf({0: 1.0, 4: 0.5}, 0.25, 0.25, True)
-    result = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove
-    assert result.delta(0.0) >= 0.25 + 0.5 * (1 - math.exp(-1))
-    assert result(1.0) == 0.0
-
-
-def test_from_pld_refuses_anything_but_an_upper_bound():
     with pytest.raises(DomainError, match="optimistic"):
         interop.from_pld(PLD.from_laplace_mechanism(1.0, pessimistic_estimate=False))
     for wrong in (3, None, object(), e.NoOpDpEvent(), PMF.create_pmf({0: 1.0}, 0.1, 0.0, True)):
@@ -380,34 +360,16 @@ def test_from_pld_refuses_anything_but_an_upper_bound():
             interop.from_pld(wrong)
     with pytest.raises(DomainError, match="must be probabilities"):
         interop.from_pld(PLD.PrivacyLossDistribution(PMF.create_pmf({0: math.nan}, 0.1, 0.0, True)))
-
-
-def test_to_pld_at_extremes():
-    for curve, epsilon in (
-        (to.Identity(), 0.0),
-        (to.TotalVariation(1.0), math.inf),
-        (to.PureDP(800.0), math.inf),
-    ):
-        assert interop.to_pld(curve, 0.5).get_epsilon_for_delta(1e-9) == pytest.approx(epsilon)
-
-
-def test_from_event_of_samples_of_samples():
-    assert read(sampled(sampled(NOISE)), ZERO).mechanisms
-    assert read(sampled(LOSS)).guarantee().epsilon(0) < 1
-
-
-def test_from_event_reads_a_builder_and_an_accountant():
-    builder, accountant = dp.DpEventBuilder(), dp.pld.PLDAccountant(REPLACE)
-    builder.compose(NOISE, 3)
-    accountant.compose(builder.build())
-    assert read(builder) == read(builder.build())
-    assert interop.from_event(accountant) == read(builder, REPLACE)  # its own relation
+    pmf = PMF.create_pmf({0: 1.0, 4: 0.5}, 0.25, 0.25, True)
+    result = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove
+    assert result.delta(0.0) >= 0.25 + 0.5 * (1 - math.exp(-1))
+    assert result(1.0) == 0.0
 
 
 STEP = sampled(e.GaussianDpEvent(1.0), 0.01)
 
 
-def test_accountant_composes_as_a_plan_does():
+def test_accountant_composes_as_a_plan_does_calibrates_and_refuses_events():
     accountant = interop.Accountant()
     assert (accountant.get_epsilon(0.0), accountant.get_delta(0.0)) == (0.0, 0.0)
     accountant.compose(STEP, 1000).compose(dp.LaplaceDpEvent(20.0), 10)
@@ -415,34 +377,25 @@ def test_accountant_composes_as_a_plan_does():
     assert accountant.get_epsilon(1e-5) == f.epsilon(1e-5)
     assert accountant.get_delta(1.0) == f.delta(1.0)
     assert accountant.compose(STEP).get_epsilon(1e-5) > f.epsilon(1e-5)
+    for relation, factor in ((REPLACE, 2), (ZERO, 1)):
+        one = interop.Accountant(relation).compose(dp.GaussianDpEvent(4.0))
+        assert one.guarantee() == to.Gaussian(factor / 4)
     ours = interop.Accountant().compose(STEP, 100).get_epsilon(1e-5)
     assert dp.pld.PLDAccountant().compose(STEP, 100).get_epsilon(1e-5) == pytest.approx(ours, rel=1e-3)
 
-
-@pytest.mark.parametrize("relation", ["REPLACE_ONE", "REPLACE_SPECIAL"])
-def test_accountant_uses_its_neighbouring_relation(relation):
-    accountant = interop.Accountant(dp.NeighboringRelation[relation])
-    factor = 2 if relation == "REPLACE_ONE" else 1
-    assert accountant.compose(dp.GaussianDpEvent(4.0)).guarantee() == to.Gaussian(factor / 4)
-
-
-def test_accountant_calibrates_in_dp_accounting():
     def four(sigma):
         return dp.SelfComposedDpEvent(dp.GaussianDpEvent(sigma), 4)
 
     sigma = dp.calibrate_dp_mechanism(interop.Accountant, four, 1.0, 1e-5)
     assert to.Gaussian(2 / sigma).epsilon(1e-5) <= 1
     assert to.Gaussian(2.001 / sigma).epsilon(1e-5) > 1
-
-
-def test_accountant_unsupported_event_is_an_error_of_dp_accounting():
     accountant = interop.Accountant()
     assert not accountant.supports(dp.UnsupportedDpEvent())
     with pytest.raises(dp.UnsupportedEventError, match="UnsupportedDpEvent"):
         accountant.compose(dp.UnsupportedDpEvent())
 
 
-def test_from_event_of_deep_nesting():
+def test_from_event_reads_deep_nesting_a_builder_and_an_accountant():
     deep = NOISE
     for _ in range(5000):
         deep = e.SelfComposedDpEvent(deep, 1)
@@ -451,6 +404,11 @@ def test_from_event_of_deep_nesting():
         deep = sampled(deep, 0.5)
     with pytest.raises(PlanError, match="nest at most 50"):
         read(deep)
+    builder, accountant = dp.DpEventBuilder(), dp.pld.PLDAccountant(REPLACE)
+    builder.compose(NOISE, 3)
+    accountant.compose(builder.build())
+    assert read(builder) == read(builder.build())
+    assert interop.from_event(accountant) == read(builder, REPLACE)  # its own relation
 
 
 @pytest.mark.parametrize(
@@ -464,12 +422,3 @@ def test_from_event_of_deep_nesting():
 def test_to_pld_refuses_other_steps_and_mechanisms(curve, step, message):
     with pytest.raises(TradeOffError if "curve" in message else DomainError, match=message):
         interop.to_pld(curve, step)
-
-
-@pytest.mark.parametrize("k", range(1, 12))
-def test_to_pld_keeps_masses_of_large_losses(k):
-    """A leak of 1/10 and a loss above 690 nats: both are at infinity, and their sum is rounded up."""
-    far, leak = Fraction(k, 10**16), Fraction(1, 10)
-    curve = to.PiecewiseLinear([0, Fraction(1, 10**340), 1], [1 - leak, 1 - leak - far, 0])
-    pld = interop.to_pld(curve)
-    assert Fraction(pld._pmf_remove._infinity_mass) >= leak + far

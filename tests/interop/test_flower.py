@@ -70,8 +70,20 @@ def accountant(flower, model=POISSON, most=None, records=1000):
     return Accountant(flower.PrivacyConfig(1e-5, records, relation, method, most))
 
 
-def test_accountant_has_the_protocol(flower):
+def test_accountant_has_the_protocol_and_loads_from_json_but_no_other_state(flower):
     assert flower.protocol.items() <= parameters(Accountant).items()
+    result, other = accountant(flower), accountant(flower)
+    result.compose(flower.GaussianPrivacyEvent(1.1, 10, 1000), 7)
+    result.compose(flower.GaussianPrivacyEvent(0.9, 20, 1000))
+    other.load_state_dict(json.loads(json.dumps(result.state_dict())))
+    assert other.num_releases == 8
+    assert other.guarantee() == result.guarantee()
+    result = accountant(flower)
+    releases = {"sample_size": [1.0, 2000, 1], "state must be": [1.0, 20], "noise_multiplier": [0.0, 20, 1]}
+    wrong = {"'backend'": {"backend": "rdp"}, "'config'": {"config": {}}}
+    for message, change in (wrong | {key: {"releases": [each]} for key, each in releases.items()}).items():
+        with pytest.raises(DomainError, match=message):
+            result.load_state_dict(result.state_dict() | change)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +104,7 @@ def test_accountant_composes_as_a_plan_does(flower, model, mechanism):
     assert result.get_delta(0.5) == plan.guarantee().delta(0.5)
 
 
-def test_would_exceed_records_nothing(flower):
+def test_would_exceed_records_nothing_and_bad_arguments_raise(flower):
     result, event = accountant(flower, most=1.0), flower.GaussianPrivacyEvent(1.0, 10, 1000)
     counts = [n for n in (1, 100, 500, 2000) if not result.would_exceed(event, count=n)]
     assert result.num_releases == 0
@@ -102,48 +114,17 @@ def test_would_exceed_records_nothing(flower):
     assert not result.would_exceed(event, max_epsilon=20.0, count=2000)
     with pytest.raises(DomainError, match="max_epsilon must be a number"):
         accountant(flower).would_exceed(event)
-
-
-def test_state_loads_from_json(flower):
-    result, other = accountant(flower), accountant(flower)
-    result.compose(flower.GaussianPrivacyEvent(1.1, 10, 1000), 7)
-    result.compose(flower.GaussianPrivacyEvent(0.9, 20, 1000))
-    other.load_state_dict(json.loads(json.dumps(result.state_dict())))
-    assert other.num_releases == 8
-    assert other.guarantee() == result.guarantee()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"backend": "rdp"}, "'backend'"),
-        ({"config": {}}, "'config'"),
-        ({"releases": [[1.0, 2000, 1]]}, "sample_size"),
-        ({"releases": [[1.0, 20]]}, "state must be"),
-        ({"releases": [[0.0, 20, 1]]}, "noise_multiplier"),
-    ],
-)
-def test_load_state_dict_refuses_another_state(flower, change, message):
-    result = accountant(flower)
-    with pytest.raises(DomainError, match=message):
-        result.load_state_dict(result.state_dict() | change)
-
-
-def test_bad_arguments_raise(flower):
     event = flower.GaussianPrivacyEvent
-    for arguments, message in (
-        ((3,), "event must be a GaussianPrivacyEvent"),
-        ((event(1.0, 10, 999),), "population_size must be 1000"),
-        ((event(1.0, 10, 1000), 0), "count must be"),
+    compose, tied = accountant(flower).compose, Config(1e-5, 10, "replace-one", "poisson")
+    for call, message in (
+        (lambda: compose(3), "event must be a GaussianPrivacyEvent"),
+        (lambda: compose(event(1.0, 10, 999)), "population_size must be 1000"),
+        (lambda: compose(event(1.0, 10, 1000), 0), "count must be"),
+        (lambda: Accountant(3), "it has no target_delta"),
+        (lambda: Accountant(tied), "poisson with replace-one"),
     ):
         with pytest.raises(DomainError, match=message):
-            accountant(flower).compose(*arguments)
-    for config, message in (
-        (3, "it has no target_delta"),
-        (Config(1e-5, 10, "replace-one", "poisson"), "poisson with replace-one"),
-    ):
-        with pytest.raises(DomainError, match=message):
-            Accountant(config)
+            call()
 
 
 def test_privacy_spent_is_that_of_flower(flower):

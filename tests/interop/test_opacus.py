@@ -17,13 +17,6 @@ def stepped(*steps):
     return accountant
 
 
-def test_step_extends_an_equal_entry_of_the_history():
-    accountant = stepped((1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1))
-    assert accountant.history == [(1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1)]
-    assert len(accountant) == 3
-    assert accountant.plan == to.Plan({SubsampledGaussian(1.0, 0.1): 4, SubsampledGaussian(2.0, 0.1): 1})
-
-
 def test_from_history_is_above_the_clt_of_opacus_and_below_its_renyi_bound():
     """Opacus 1.6 has 6.59 to 6.6 by the limit, 7.32911 by "rdp"; 50 digits give delta(6.6) = 1.6025e-5."""
     epsilon = interop.from_history([(1.5, 0.04, 2249)]).guarantee().bounds.epsilon(1e-5)
@@ -37,7 +30,7 @@ def test_from_history_is_above_the_clt_of_opacus_and_below_its_renyi_bound():
     assert 2.381596 < guarantee.epsilon(1e-5) < 2.381598
 
 
-def test_state_dict_loads_equal():
+def test_steps_extend_entries_states_load_equal_and_bad_ones_change_nothing(monkeypatch):
     accountant, other = stepped((1.0, 0.1, 3), (2.0, 0.2, 2)), interop.Accountant()
     state = accountant.state_dict()
     assert set(state) == {"history", "mechanism"}
@@ -47,9 +40,35 @@ def test_state_dict_loads_equal():
     assert state["history"] == other.history != accountant.history
     destination = {}
     assert accountant.state_dict(destination) is destination
+    for step, epsilon in (
+        ((), 0.0),
+        ([(0.0, 0.5, 1)], float("inf")),
+        ([(0.0, 0.0, 1)], 0.0),
+        ([(1.0, 0.0, 7)], 0.0),
+        ([(1.0, 1.0, 1)], to.Gaussian(1).epsilon(1e-5)),
+    ):
+        accountant = interop.Accountant()
+        accountant.load_state_dict({"history": list(step), "mechanism": "tradeoff"})
+        assert accountant.get_epsilon(1e-5) == epsilon
+    accountant = stepped((1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1))
+    assert accountant.history == [(1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1)]
+    assert len(accountant) == 3
+    assert accountant.plan == to.Plan({SubsampledGaussian(1.0, 0.1): 4, SubsampledGaussian(2.0, 0.1): 1})
+    monkeypatch.setitem(__import__("sys").modules, "opacus", None)
+    monkeypatch.setitem(__import__("sys").modules, "opacus.accountants", None)
+    with pytest.raises(MissingExtraError, match="pip install"):
+        interop.register()
+    accountant, steps = stepped((1.0, 0.1, 1)), [(-1.0, 0.1, 1), (1.0, 1.1, 1), (1.0, float("nan"), 1)]
+    histories = [[(1.0, 0.1)], 3, *([step] for step in (*steps, (1.0, 0.1, 1.5), ("1", 0.1, 1)))]
+    states = [{"history": each, "mechanism": "tradeoff"} for each in histories]
+    for state in (None, {}, {"history": []}, {"history": [], "mechanism": "prv"}, *states):
+        with pytest.raises(DomainError) as error:
+            accountant.load_state_dict(state)
+        assert "\n" not in str(error.value)
+        assert accountant.history == [(1.0, 0.1, 1)]
 
 
-def test_hook_counts_accumulated_batches():
+def test_hook_counts_accumulated_batches_and_from_history_reads_a_state():
     class Optimizer:
         noise_multiplier = 1.0
         accumulated_iterations = 2
@@ -65,49 +84,21 @@ def test_hook_counts_accumulated_batches():
     again = interop.Accountant()
     again.load_state_dict(accountant.state_dict())
     assert again.plan == accountant.plan
+    history = [(1.3, 0.1, 20), (1.1, 0.05, 3)]
+    state = {"history": history, "mechanism": "rdp"}
+    accountant = stepped(*history)
+    engine = SimpleNamespace(accountant=accountant)
+    for source in (state, accountant, engine, {"privacy_accountant_state_dict": state}):
+        assert interop.from_history(source) == interop.from_history(history)
+    for source, message in (
+        ({"mechanism": "rdp"}, r"the key 'history'.*'privacy_accountant_state_dict'.*got the keys"),
+        (SimpleNamespace(), r"give accountant\.history"),
+    ):
+        with pytest.raises(DomainError, match=message):
+            interop.from_history(source)
 
 
-@pytest.mark.parametrize(
-    ("history", "epsilon"),
-    [
-        ([], 0.0),
-        ([(0.0, 0.5, 1)], float("inf")),
-        ([(0.0, 0.0, 1)], 0.0),
-        ([(1.0, 0.0, 7)], 0.0),
-        ([(1.0, 1.0, 1)], to.Gaussian(1).epsilon(1e-5)),
-    ],
-)
-def test_extremes(history, epsilon):
-    accountant = interop.Accountant()
-    accountant.load_state_dict({"history": history, "mechanism": "tradeoff"})
-    assert accountant.get_epsilon(1e-5) == epsilon
-
-
-HISTORIES = [(1.0, 0.1)], 3, [(-1.0, 0.1, 1)], [(1.0, 1.1, 1)], [(1.0, float("nan"), 1)], [(1.0, 0.1, 1.5)]
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        *(None, {}, {"history": []}, {"history": [], "mechanism": "prv"}),
-        *({"history": each, "mechanism": "tradeoff"} for each in (*HISTORIES, [("1", 0.1, 1)])),
-    ],
-)
-def test_load_state_dict_of_a_bad_state_changes_nothing(state):
-    accountant = stepped((1.0, 0.1, 1))
-    with pytest.raises(DomainError) as error:
-        accountant.load_state_dict(state)
-    assert "\n" not in str(error.value)
-    assert accountant.history == [(1.0, 0.1, 1)]
-
-
-def test_register_without_opacus_names_the_extra(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "opacus", None)
-    monkeypatch.setitem(__import__("sys").modules, "opacus.accountants", None)
-    with pytest.raises(MissingExtraError, match="pip install"):
-        interop.register()
-
-
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # Opacus and PyTorch warn about themselves
 def test_accountant_in_an_epoch_of_training(tmp_path):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: the extra [opacus] has it")
@@ -150,18 +141,3 @@ def test_accountant_in_an_epoch_of_training(tmp_path):
     again = opacus.accountants.create_accountant("tradeoff")
     again.load_state_dict(saved["privacy_accountant_state_dict"])
     assert again.get_epsilon(1e-5) == exact.upper
-
-
-def test_from_history_reads_a_state():
-    history = [(1.3, 0.1, 20), (1.1, 0.05, 3)]
-    state = {"history": history, "mechanism": "rdp"}
-    accountant = stepped(*history)
-    engine = SimpleNamespace(accountant=accountant)
-    for source in (state, accountant, engine, {"privacy_accountant_state_dict": state}):
-        assert interop.from_history(source) == interop.from_history(history)
-    for source, message in (
-        ({"mechanism": "rdp"}, r"the key 'history'.*'privacy_accountant_state_dict'.*got the keys"),
-        (SimpleNamespace(), r"give accountant\.history"),
-    ):
-        with pytest.raises(DomainError, match=message):
-            interop.from_history(source)

@@ -26,11 +26,24 @@ def numbers(dp):
     return dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
 
 
-def test_from_measure_of_pure_and_approximate_dp():
+def test_from_measure_and_privacy_map_depend_on_the_distance():
     assert interop.from_measure("MaxDivergence", 0.5) == to.PureDP(0.5)
     assert interop.from_measure("Approximate(MaxDivergence)", (0.5, 1e-6)) == to.approximate_dp(0.5, 1e-6)
     assert interop.from_measure("Approximate<MaxDivergence>", [0.5, 0.0]) == to.PureDP(0.5)
     assert interop.from_measure("MaxDivergence", 0.0).delta(0.0) == 0.0
+    pure, mixed = (-1.0, None, (1.0, 1e-6)), (1.0, (1.0, 2.0))
+    wrong = {"Divergence": (1.0,), None: (1.0,), "SmoothedMaxDivergence": (1.0,), "MaxDivergence": pure}
+    for measure, distances in (wrong | {"Approximate(MaxDivergence)": mixed}).items():
+        for distance in distances:
+            with pytest.raises(DomainError, match=r"^.*$"):
+                interop.from_measure(measure, distance)
+    pure = interop.privacy_map(to.Laplace(0.5), delta=0.0)
+    assert [pure(d) for d in (0, 1, 3)] == [(0.0, 0.0), (0.5, 0.0), (1.5, 0.0)]
+    scaled = interop.privacy_map(lambda d_in: to.Gaussian(d_in / 4), delta=1e-6)
+    assert scaled(2.0) == (to.Gaussian(0.5).epsilon(1e-6), 1e-6)
+    one_order = to.subsample(to.Gaussian(1), 0.1)
+    epsilon, _ = interop.privacy_map(one_order, delta=1e-6)(1)
+    assert epsilon >= max(one_order.bounds.epsilon(1e-6).lower, (~one_order).bounds.epsilon(1e-6).lower)
 
 
 @pytest.mark.slow
@@ -43,30 +56,7 @@ def test_from_profile_is_safe_at_every_point():
     assert (result**10).epsilon(1e-5) == pytest.approx((truth**10).epsilon(1e-5), rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("measure", "distance"),
-    [
-        *(("Divergence", 1.0), (None, 1.0), ("SmoothedMaxDivergence", 1.0)),
-        *(("MaxDivergence", distance) for distance in (-1.0, None, (1.0, 1e-6))),
-        *(("Approximate(MaxDivergence)", distance) for distance in (1.0, (1.0, 2.0))),
-    ],
-)
-def test_from_measure_names_the_error(measure, distance):
-    with pytest.raises(DomainError, match=r"^.*$"):
-        interop.from_measure(measure, distance)
-
-
-def test_privacy_map_depends_on_the_distance():
-    pure = interop.privacy_map(to.Laplace(0.5), delta=0.0)
-    assert [pure(d) for d in (0, 1, 3)] == [(0.0, 0.0), (0.5, 0.0), (1.5, 0.0)]
-    scaled = interop.privacy_map(lambda d_in: to.Gaussian(d_in / 4), delta=1e-6)
-    assert scaled(2.0) == (to.Gaussian(0.5).epsilon(1e-6), 1e-6)
-    one_order = to.subsample(to.Gaussian(1), 0.1)
-    epsilon, _ = interop.privacy_map(one_order, delta=1e-6)(1)
-    assert epsilon >= max(one_order.bounds.epsilon(1e-6).lower, (~one_order).bounds.epsilon(1e-6).lower)
-
-
-def test_from_measurement_of_opendp(dp, numbers):
+def test_from_measurement_privacy_map_and_profile_in_opendp(dp, numbers):
     laplace = dp.m.make_laplace(*numbers, scale=2.0)
     assert interop.from_measurement(laplace, 1.0) == to.PureDP(laplace.map(1.0))
     gaussian, truth = dp.m.make_gaussian(*numbers, scale=4.0), to.Gaussian(0.25)
@@ -81,9 +71,6 @@ def test_from_measurement_of_opendp(dp, numbers):
     assert result == pytest.approx(theirs, rel=0.02)
     assert result >= theirs - 1e-6
     assert truth.epsilon(1e-3) < 0.59202 < result
-
-
-def test_privacy_map_in_opendp(dp, numbers):
     noise = dp.m.make_user_measurement(
         *numbers,
         dp.approximate(dp.max_divergence()),
@@ -94,9 +81,6 @@ def test_privacy_map_in_opendp(dp, numbers):
     both = dp.c.make_composition([noise, noise])
     assert both.map(1.0)[0] >= (to.Gaussian(1) ** 2).epsilon(2e-6)
     assert interop.from_measurement(noise, 1.0).epsilon(1e-6) >= to.Gaussian(1).epsilon(1e-6)
-
-
-def test_privacy_profile_in_opendp(dp):
     curve = to.Gaussian(0.25)
     profile = dp.new_privacy_profile(interop.privacy_profile(curve))
     for epsilon in (0.0, 0.1, 0.59202):
@@ -132,11 +116,9 @@ def drawn(curve):
     alpha, beta = frame["alpha"], frame["beta"]
     assert list(frame) == ["alpha", "beta"]
     assert len(alpha) >= 100
-    assert np.all(np.diff(alpha) > 0)
-    assert np.all(np.diff(beta) <= 0)
+    assert np.all((np.diff(alpha) > 0) & (np.diff(beta) <= 0))
     assert (alpha[0], alpha[-1], beta[-1]) == (0, 1, 0)
-    assert np.all(beta >= 0)
-    assert np.all(beta <= 1 - alpha + TOLERANCE)
+    assert np.all((beta >= 0) & (beta <= 1 - alpha + TOLERANCE))
     chord = beta[:-2] + (beta[2:] - beta[:-2]) * (alpha[1:-1] - alpha[:-2]) / (alpha[2:] - alpha[:-2])
     assert np.all(beta[1:-1] <= chord + TOLERANCE)
     return alpha, beta
@@ -148,8 +130,7 @@ def drawn(curve):
 )
 def test_to_frame_is_at_or_below_the_curve_and_near(curve):
     alpha, beta = drawn(curve)
-    assert (beta <= curve.bounds(alpha).upper).all()
-    assert (beta >= curve(alpha) - 2e-3).all()
+    assert np.all((curve(alpha) - 2e-3 <= beta) & (beta <= curve.bounds(alpha).upper))
 
 
 @settings(max_examples=30, deadline=None)

@@ -55,7 +55,7 @@ def nested(n):
     return "mechanism = [" + head * n + '{kind = "laplace", scale = 1}' + "}" * n + "]"
 
 
-def test_loads_reads_every_entry():
+def test_loads_reads_every_entry_and_dump_reads_back_equal(tmp_path):
     content = to.spec.loads(FULL)
     assert content.title == "all types of entries"
     assert (content.delta, content.epsilon, content.alpha) == ((1e-5, 0.0), (-1.0, math.inf), (0.05,))
@@ -67,19 +67,15 @@ def test_loads_reads_every_entry():
         m.Custom(to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0])): 1,
         m.Laplace(scale=1): 0,
     }
-
-
-def test_loads_fills_defaults_and_adds_counts_of_equal_mechanisms():
     both = to.spec.PlanFile("", to.Plan({m.Laplace(scale=1, sensitivity=1): 2}))
     assert to.spec.loads(LAPLACE + LAPLACE) == both
     for content in (LAPLACE + "count = 1_000_000_000_000", nested(16), 'title = "www.a.b.c.org"' + LAPLACE):
         assert to.spec.loads(content).plan.mechanisms
-
-
-@pytest.mark.parametrize("title", ["", 'quo"ted \\ back', "two\nlines", "ε ≤ δ", "del \x7f", "tab\t", "1/3"])
-def test_dumps_escapes_titles(title):
-    content = to.spec.PlanFile(title, to.Plan({m.Laplace(scale=1): 1}, adjacency="replace-one"))
-    assert to.spec.loads(to.spec.dumps(content)) == content
+    content = to.spec.loads(FULL)
+    to.spec.dump(content, tmp_path / "plan.toml")
+    assert to.spec.load(tmp_path / "plan.toml") == content
+    with pytest.raises(DomainError, match="cannot be written"):
+        to.spec.dump(content, tmp_path / "no" / "plan.toml")
 
 
 # Entries of one mechanism, ";" between lines, and the error.
@@ -140,14 +136,8 @@ FILES = [
     ("", "mechanism must be at least one table [[mechanism]], with double brackets"),
     ("mechanism = 3", "line 1: mechanism must be at least one table"),
     ('[mechanism]\nkind = "laplace"', "mechanism must be at least one table"),
-    (
-        SAMPLED,
-        "mechanism[1].kind must be stated for replace-one neighbours, got 'subsampled-gaussian'; write adj",
-    ),
-    (
-        LAPLACE + LAPLACE.replace("scale = 1", "scale = -1"),
-        "line 8: mechanism[2].scale must be in (0, inf], got",
-    ),
+    (SAMPLED, "[1].kind must be stated for replace-one neighbours, got 'subsampled-gaussian'; write adj"),
+    (LAPLACE + LAPLACE.replace("= 1", "= -1"), "line 8: mechanism[2].scale must be in (0, inf], got"),
     (CRLF.format("count = 2"), "line 5: mechanism[2].scale is missing"),
     (CRLF.format("scale = 0"), "line 8: mechanism[2].scale must be"),
     (NESTED + "scale = -1\n", "line 5: mechanism[1].mechanism.scale must be"),
@@ -181,37 +171,23 @@ def test_load_of_a_wrong_file_names_file_line_and_entry(tmp_path, content, messa
     assert len(str(error.value)) < 1100
 
 
-@pytest.mark.parametrize("number", ["1e400", "-1e400", "1_0e3_99", "1e-400", "0.003E-999"])
-@pytest.mark.parametrize("entry", ["scale = {}", "scale = 1\nsensitivity = {}"])
-def test_loads_of_numbers_outside_the_floats_is_refused(number, entry):
-    with pytest.raises(PlanError, match=f"plan: {number} is outside the range of floats"):
-        to.spec.loads(one('kind = "laplace"\n' + entry.format(number)))
-
-
-@pytest.mark.parametrize("number", ["0.0", "0e5", "0.0E-999", "5e-324", "inf", "+inf", "1.7e308"])
-def test_loads_of_numbers_inside_the_floats_is_exact(number):
-    assert to.spec.loads(f"epsilon = {number}\n{LAPLACE}").epsilon == (float(number),)
-
-
-def test_load_finds_curves_next_to_the_plan(tmp_path):
+def test_load_of_curves_numbers_and_titles_is_exact_or_refused(tmp_path):
     to.save(to.Gaussian(1), tmp_path / "mine.json")
     (tmp_path / "plan.toml").write_text(one('kind = "custom"\ncurve = "mine.json"'), encoding="utf-8")
     assert to.spec.load(tmp_path / "plan.toml").plan == to.Plan({m.Custom(to.Gaussian(1)): 1})
-
-
-def test_load_of_unreadable_files_is_refused(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b'title = "\xe9"')
     for name, reason in {"no.toml": "No such file", ".": "Is a directory", "latin.toml": "not UTF-8"}.items():
         with pytest.raises(PlanError, match=f"cannot be read: .*{reason}"):
             to.spec.load(tmp_path / name)
-
-
-def test_dump_reads_back_equal(tmp_path):
-    content = to.spec.loads(FULL)
-    to.spec.dump(content, tmp_path / "plan.toml")
-    assert to.spec.load(tmp_path / "plan.toml") == content
-    with pytest.raises(DomainError, match="cannot be written"):
-        to.spec.dump(content, tmp_path / "no" / "plan.toml")
+    for number in ("0.0", "0e5", "0.0E-999", "5e-324", "inf", "+inf", "1.7e308"):
+        assert to.spec.loads(f"epsilon = {number}\n{LAPLACE}").epsilon == (float(number),)
+    for number in ("1e400", "-1e400", "1_0e3_99", "1e-400", "0.003E-999"):
+        for entry in ("scale = ", "scale = 1\nsensitivity = "):
+            with pytest.raises(PlanError, match=f"plan: {number} is outside the range of floats"):
+                to.spec.loads(one(f'kind = "laplace"\n{entry}{number}'))
+    for title in ("", 'quo"ted \\ back', "two\nlines", "ε ≤ δ", "del \x7f", "tab\t", "1/3"):
+        content = to.spec.PlanFile(title, to.Plan({m.Laplace(scale=1): 1}, adjacency="replace-one"))
+        assert to.spec.loads(to.spec.dumps(content)) == content
 
 
 MINE = type("Mine", (m.Gaussian,), {})(1.0)
@@ -233,13 +209,7 @@ def test_dumps_of_wrong_contents_is_refused(content, message):
         to.spec.dumps(content)
 
 
-@pytest.mark.parametrize("entries", [{"plan": 3}, {"title": 1}, {"delta": 2.0}, {"alpha": (0.1, math.nan)}])
-def test_plan_file_of_wrong_entries_is_refused(entries):
-    with pytest.raises((PlanError, DomainError), match=f"^{next(iter(entries))}.* must be"):
-        to.spec.PlanFile(**{"title": "", "plan": to.Plan({}), **entries})
-
-
-def test_replace_number_changes_nothing_else():
+def test_replace_number_changes_nothing_else_and_examples_load():
     text = '[[mechanism]]\r\nkind = "gaussian"\r\n noise_multiplier=1.0# σ\r\n'
     assert replace_number(text, "mechanism[1].noise_multiplier", 2.5) == text.replace("1.0", "2.5")
     assert replace_number(text, "mechanism[1].count", 9) == text.replace("kind", "count = 9\r\nkind")
@@ -247,26 +217,30 @@ def test_replace_number_changes_nothing_else():
     content = one('kind = "discrete-gaussian"\nsigma = 1')
     keys = {"count": True, "sensitivity": True, "sigma": False}  # whether it is an integer
     assert {key: find_number(content, f"mechanism[1].{key}")[2] for key in keys} == keys
-
-
-def test_load_of_the_examples_returns_their_plans():
     dp_sgd, mixed = (to.spec.load(EXAMPLES / name).plan for name in ("dpsgd-mnist.toml", "mixed.toml"))
     assert dp_sgd == to.Plan({m.SubsampledGaussian(1.1, sample_rate=256 / 60000): 14062})
     runs = {m.Laplace(scale=10): 50, m.SubsampledGaussian(2, 0.02): 200, m.Gaussian(noise_multiplier=8): 10}
     assert mixed == to.Plan(runs | {m.PureDP(0.3): 5})
+    for entries in ({"plan": 3}, {"title": 1}, {"delta": 2.0}, {"alpha": (0.1, math.nan)}):
+        with pytest.raises((PlanError, DomainError), match=f"^{next(iter(entries))}.* must be"):
+            to.spec.PlanFile(**{"title": "", "plan": to.Plan({}), **entries})
 
 
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of this kind are POSIX")
 
 
-@pytest.mark.parametrize("data", ["", "漢字 and 𝛼\r\n𝛽\rend\n", b"\x00\xff"])
-def test_atomic_write_writes_exact_bytes(tmp_path, data):
-    atomic_write(tmp_path / "file", data)
-    assert (tmp_path / "file").read_bytes() == (data.encode() if isinstance(data, str) else data)
+@pytest.mark.parametrize("data", ["", "é", "漢字 and 𝛼\r\n𝛽\rend\n", b"\x00\xff"])
+def test_atomic_write_and_read_text_keep_exact_bytes(tmp_path, data):
+    atomic_write(path := tmp_path / "file", data)
+    assert path.read_bytes() == (data.encode() if isinstance(data, str) else data)
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    if isinstance(data, str):
+        assert read_text(path, len(data)) == data
+        with pytest.raises(DomainError, match="must have at most"):
+            read_text(path, len(data) - 1)
 
 
-def test_atomic_write_keeps_mode_and_link(tmp_path):
+def test_atomic_write_keeps_mode_and_link_and_the_old_file_where_it_fails(tmp_path, monkeypatch):
     (path := tmp_path / "file").write_text("old")
     path.chmod(0o640)
     (link := tmp_path / "link").symlink_to(path)
@@ -274,18 +248,14 @@ def test_atomic_write_keeps_mode_and_link(tmp_path):
     assert link.is_symlink()
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
 
-
-def test_atomic_write_failing_leaves_the_old_file(tmp_path, monkeypatch):
-    (path := tmp_path / "file").write_text("old")
-
     def fail(_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(DomainError, match="file': cannot be written: No space left"):
-        atomic_write(path, "new")
-    assert path.read_text() == "old"
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+        atomic_write(path, "newer")
+    assert path.read_text() == "new"
+    assert {each.name for each in tmp_path.iterdir()} == {"file", "link"}
 
 
 def make_read_only(path):
@@ -320,21 +290,10 @@ def test_impossible_paths_are_refused(tmp_path, write, name):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("text", ["", "é", "漢字\r\n𝛽\rend\n"])
-def test_read_text_returns_line_ends_unchanged(tmp_path, text):
-    (path := tmp_path / "file").write_text(text, encoding="utf-8", newline="")
-    assert read_text(path, len(text)) == text
-    if text:
-        with pytest.raises(DomainError, match="must have at most"):
-            read_text(path, len(text) - 1)
-
-
 def test_read_text_of_unreadable_files_is_refused(tmp_path):
     (tmp_path / "latin").write_bytes(b'title = "\xe9"')
-    for name, message in (
-        *((each, "cannot be read") for each in (".", "missing", "a" * 300)),
-        ("latin", "it is not UTF-8 text"),
-    ):
+    for name in (".", "missing", "a" * 300, "latin"):
+        message = "it is not UTF-8 text" if name == "latin" else "cannot be read"
         with pytest.raises(DomainError, match=message):
             read_text(tmp_path / name, 100)
 

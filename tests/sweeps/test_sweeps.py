@@ -33,7 +33,7 @@ def process(x):
     return os.getpid()
 
 
-def test_sweep_last_axis_varies_fastest():
+def test_sweep_last_axis_varies_fastest_and_tables_convert(tmp_path):
     table = to.sweep(product, {"x": [1, 2], "y": (10, 20, 30)})
     assert table.columns == ("x", "y", "value")
     assert table.rows == ((1, 10, 10), (1, 20, 20), (1, 30, 30), (2, 10, 20), (2, 20, 40), (2, 30, 60))
@@ -41,22 +41,17 @@ def test_sweep_last_axis_varies_fastest():
     assert next(iter(table)) == {"x": 1, "y": 10, "value": 10}
     again = to.sweep(product, {"x": [1, 2], "y": (10, 20, 30)})
     assert table == again == pickle.loads(pickle.dumps(table))
+    for error, value in ((PrecisionError("wide", 0.25), "reachable"), (Undecided("close", 0.25), "at")):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (str(copy), getattr(copy, value)) == (str(error), 0.25)
     with pytest.raises(AttributeError):
         table.rows = ()
-
-
-def test_sweep_bounds_and_mappings_become_columns():
     bounds = to.sweep(lambda mu: to.Gaussian(mu).bounds.delta(1.0), {"mu": [0.5, 1.0]})
     assert bounds.columns == ("mu", "lower", "upper")
     assert bounds["upper"] == [to.Gaussian(mu).delta(1.0) for mu in (0.5, 1.0)]
-    several = to.sweep(
-        lambda mu: {"epsilon": to.Gaussian(mu).epsilon(1e-5), "beta": to.Gaussian(mu)(0.1)},
-        {"mu": np.array([1.0])},
-    )
+    both = lambda mu: {"epsilon": to.Gaussian(mu).epsilon(1e-5), "beta": to.Gaussian(mu)(0.1)}  # noqa: E731
+    several = to.sweep(both, {"mu": np.array([1.0])})
     assert several.columns == ("mu", "epsilon", "beta")
-
-
-def test_table_converts_to_dict_and_csv(tmp_path):
     table = Table(("name", "value"), (("a,b", 0.1), ("c", float("inf"))))
     assert table.to_dict() == {"name": ["a,b", "c"], "value": [0.1, float("inf")]}
     text = table.to_csv(tmp_path / "table.csv")
@@ -76,15 +71,6 @@ def test_sweep_failure_names_its_point(n_jobs):
     assert n_jobs == 2 or isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-@pytest.mark.slow
-def test_sweep_two_jobs_return_the_same_from_other_processes():
-    pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
-    grid = {"mu": [0.5, 1.0], "delta": [1e-5, 1e-9]}
-    function = lambda mu, delta: to.Gaussian(mu).epsilon(delta)  # noqa: E731 - a lambda must travel too
-    assert to.sweep(function, grid, n_jobs=2) == to.sweep(function, grid)
-    assert os.getpid() not in to.sweep(process, {"x": range(4)}, n_jobs=2)["value"]
-
-
 @pytest.mark.parametrize("backend", ["threading", pytest.param("multiprocessing", marks=pytest.mark.slow)])
 def test_sweep_follows_joblib_backend(backend):
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
@@ -94,15 +80,8 @@ def test_sweep_follows_joblib_backend(backend):
         assert to.sweep(product, {"x": range(40), "y": [1, 2]}, n_jobs=None)["value"][-1] == 78
 
 
-def test_stream_yields_rows_before_a_failure():
-    rows = to.sweeps.stream(fails_at_two, {"x": [0, 1, 2, 3]})
-    assert [next(rows), next(rows)] == [{"x": 0, "value": -0.5}, {"x": 1, "value": -1.0}]
-    with pytest.raises(SweepError, match="x = 2"):
-        next(rows)
-
-
 @pytest.mark.slow
-def test_stream_two_jobs_keep_order_and_may_be_closed():
+def test_two_jobs_return_the_same_in_order_and_the_example_draws(tmp_path, monkeypatch):
     """Threads are closed: joblib kills processes, which may break a thread of loky."""
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     grid = {"x": range(50), "y": range(4)}
@@ -111,6 +90,25 @@ def test_stream_two_jobs_keep_order_and_may_be_closed():
         assert [next(rows) for _ in range(6)] == list(to.sweep(product, grid))[:6]
         rows.close()
     assert list(to.sweeps.stream(product, grid, n_jobs=2)) == list(to.sweep(product, grid))
+    pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
+    grid = {"mu": [0.5, 1.0], "delta": [1e-5, 1e-9]}
+    function = lambda mu, delta: to.Gaussian(mu).epsilon(delta)  # noqa: E731 - a lambda must travel too
+    assert to.sweep(function, grid, n_jobs=2) == to.sweep(function, grid)
+    assert os.getpid() not in to.sweep(process, {"x": range(4)}, n_jobs=2)["value"]
+    joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
+    with pytest.raises(SweepError, match="use n_jobs=1"):
+        to.sweep(lambda n: (i for i in range(n)), {"n": [1, 2]}, n_jobs=2)
+    with pytest.raises(SweepError, match=r"cannot pickle '_thread.lock' object; use n_jobs=1$"):
+        to.sweep(partial(pow, threading.Lock()), {"n": [1, 2]}, n_jobs=2)
+    with joblib.parallel_config("multiprocessing"), pytest.raises(SweepError, match="use n_jobs=1"):
+        to.sweep(lambda n: n, {"n": [1, 2]}, n_jobs=2)
+    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
+    monkeypatch.setattr(sys, "argv", ["phase_diagram.py", "2", "2", "2", "--out", str(tmp_path / "phase")])
+    runpy.run_path(str(EXAMPLES / "phase_diagram.py"), run_name="__main__")
+    rows = list(csv.DictReader((tmp_path / "phase.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 8
+    assert all(0 < float(row["lower"]) <= float(row["upper"]) for row in rows)
+    assert "</svg>" in (tmp_path / "phase.svg").read_text(encoding="utf-8")
 
 
 def epsilon(sigma, rate, steps, delta):
@@ -140,7 +138,7 @@ def test_sweep_answers_equal_single_calls(function, grid):
     assert list(zip(parallel["lower"], parallel["upper"], strict=True)) == alone[::-1]
 
 
-def test_sweep_composes_equal_products_once(monkeypatch):
+def test_sweep_composes_equal_products_once_and_streams_rows_before_a_failure(monkeypatch):
     composed = []
     compose = product_module._Engines.__init__
 
@@ -154,46 +152,14 @@ def test_sweep_composes_equal_products_once(monkeypatch):
     assert len(composed) == len(set(composed)) == 4  # both orders, two counts
     epsilon(1.1, 0.01, 300, 1e-5)
     assert len(composed) == 6  # nothing outlives the sweep
-
-
-@pytest.mark.slow
-def test_phase_diagram_example_draws(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
-    monkeypatch.setattr(sys, "argv", ["phase_diagram.py", "2", "2", "2", "--out", str(tmp_path / "phase")])
-    runpy.run_path(str(EXAMPLES / "phase_diagram.py"), run_name="__main__")
-    rows = list(csv.DictReader((tmp_path / "phase.csv").read_text(encoding="utf-8").splitlines()))
-    assert len(rows) == 8
-    assert all(0 < float(row["lower"]) <= float(row["upper"]) for row in rows)
-    assert "</svg>" in (tmp_path / "phase.svg").read_text(encoding="utf-8")
-
-
-def test_sweep_two_jobs_without_joblib_raises(monkeypatch):
+    rows = to.sweeps.stream(fails_at_two, {"x": [0, 1, 2, 3]})
+    assert [next(rows), next(rows)] == [{"x": 0, "value": -0.5}, {"x": 1, "value": -1.0}]
+    with pytest.raises(SweepError, match="x = 2"):
+        next(rows)
     monkeypatch.setitem(sys.modules, "joblib", None)
     assert to.sweep(product, {"x": [2], "y": [3]})["value"] == [6]
     with pytest.raises(MissingExtraError, match=r"tradeoff\[parallel\]"):
         to.sweep(product, {"x": [2], "y": [3]}, n_jobs=2)
-
-
-@pytest.mark.parametrize(
-    ("error", "value"),
-    [(PrecisionError("wide", 0.25), "reachable"), (Undecided("close", 0.25), "at")],
-    ids=repr,
-)
-def test_pickle_error_keeps_attributes(error, value):
-    copy = pickle.loads(pickle.dumps(error))
-    assert str(copy) == str(error)
-    assert getattr(copy, value) == 0.25
-
-
-@pytest.mark.slow
-def test_sweep_unpicklable_work_raises():
-    joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
-    with pytest.raises(SweepError, match="use n_jobs=1"):
-        to.sweep(lambda n: (i for i in range(n)), {"n": [1, 2]}, n_jobs=2)
-    with pytest.raises(SweepError, match=r"cannot pickle '_thread.lock' object; use n_jobs=1$"):
-        to.sweep(partial(pow, threading.Lock()), {"n": [1, 2]}, n_jobs=2)
-    with joblib.parallel_config("multiprocessing"), pytest.raises(SweepError, match="use n_jobs=1"):
-        to.sweep(lambda n: n, {"n": [1, 2]}, n_jobs=2)
 
 
 @pytest.mark.parametrize("arguments", [[], ["sweep.csv"]])
