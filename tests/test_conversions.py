@@ -51,7 +51,7 @@ def test_from_zcdp_is_optimal(rho, xi):
         assert truth * (1 - 2e-3) <= result <= truth * (1 + 1e-2)
 
 
-def test_from_zcdp_half_equals_paper():
+def test_from_zcdp_half_equals_paper_and_order_infinity_is_pure_dp():
     """Riess et al. 2026: 0.516 at alpha = 0.1, where the conversion of each order alone gives 0.481."""
     f = from_zcdp(0.5)
     # Supremum over orders of the least beta, by direct search: .5162717 and .875411.
@@ -60,6 +60,10 @@ def test_from_zcdp_half_equals_paper():
     assert f.symmetric
     assert np.all(f(ALPHAS) <= to.Gaussian(1).bounds(ALPHAS).upper)
     assert to.baselines.zcdp_route(0.5, 1e-5).epsilon == pytest.approx(f.epsilon(1e-5), rel=1e-3)
+    f = from_renyi({math.inf: 1.0})
+    assert f <= to.PureDP(1.0) == f
+    assert (f.sup_loss, f.delta(1.0), f.exact) == (1.0, 0.0, False)
+    assert from_renyi({math.inf: 10_001.0}) == to.TotalVariation(1.0)
 
 
 TINY = {a: 2e-4 * a for a in (2.0, 8.0, 64.0)}
@@ -107,24 +111,13 @@ def test_from_zcdp_is_below_gaussian(rho):
 
 
 @pytest.mark.slow
-def test_conversions_at_ends():
+def test_conversions_at_ends_and_of_a_function_of_the_order():
     assert from_zcdp(0) == to.Identity() == from_renyi({2: 0.0}) == from_renyi({3: 0.0}, assume="one-order")
     assert from_renyi({2: math.inf}) == to.TotalVariation(1.0)
     assert from_renyi({math.inf: 800.0}).delta(700.0) > 0.99
     assert from_zcdp(1e6)(0.5) == 0
     assert 1 - 1e-9 < 2 * from_zcdp(1e-20)(0.5) < 1
     assert 0 < from_renyi({1.0: 0.5})(0.0) < 1
-
-
-def test_from_renyi_bound_at_order_infinity_is_pure_dp():
-    f = from_renyi({math.inf: 1.0})
-    assert f <= to.PureDP(1.0) == f
-    assert (f.sup_loss, f.delta(1.0), f.exact) == (1.0, 0.0, False)
-    assert from_renyi({math.inf: 10_001.0}) == to.TotalVariation(1.0)
-
-
-@pytest.mark.slow
-def test_from_renyi_function_of_order():
     step = to.subsample(to.Gaussian(1.0), 0.1) ** 20
     f = from_renyi(lambda a: max(step.renyi(a), (~step).renyi(a)) if a < 200 else math.inf)
     assert np.all(f(ALPHAS[10:-10:6]) <= step.bounds(ALPHAS[10:-10:6]).upper)

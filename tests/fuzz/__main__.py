@@ -28,13 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run, and return 1 if any promise was broken."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="CPU time of each process")
-    parser.add_argument(
-        "--seed", type=int, default=1, help="the first process has this seed, the next ones those after it"
-    )
+    parser.add_argument("--seed", type=int, default=1, help="of the first process; others have the next")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument(
-        "--again", metavar="SEED:INDEX", help="draw one composition again, as a finding names it"
-    )
+    parser.add_argument("--again", metavar="SEED:INDEX", help="draw again the composition a finding names")
     options = parser.parse_args(arguments)
     heading = f"# seed {options.seed}, {options.jobs} process(es), {options.seconds:g} s of CPU each"
     print(f"{heading}\n{PREAMBLE}\n", flush=True)  # noqa: T201 - a command
@@ -51,9 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             counts = sum(pool.map(one, seeds, [options.seconds] * options.jobs), Counter())
     for name, count in sorted(counts.items()):
         print(f"{count:8d} {name}")  # noqa: T201 - a command
-    pace = (
-        counts["compositions"] * 3600 / max(counts["seconds of CPU"], 1)
-    )  # the last one may outlast the time given
+    pace = counts["compositions"] * 3600 / max(counts["seconds of CPU"], 1)  # the last may outlast its time
     print(f"{pace:8.0f} compositions an hour of CPU")  # noqa: T201 - a command
     return int(any(name.startswith("FOUND") for name in counts))
 
