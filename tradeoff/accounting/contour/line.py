@@ -185,6 +185,7 @@ class ContourLine:
             blocks = values.reshape(len(values), -1, _BLOCK)
             sizes = np.sum(np.abs(blocks), axis=2)
             is_kept = np.any(sizes > 2.0**-64 / sizes.shape[1] * size[:, None], axis=0)
+            is_kept[0] = True  # also of a product that is nothing everywhere
             error += np.sum(sizes, axis=1, where=~is_kept) * (1 + 1e-9)
             values, kept = blocks[:, is_kept].reshape(-1, _BLOCK), np.flatnonzero(is_kept).astype(float)
         return Sums(self.step, values, kept, error, rounding, moment)
