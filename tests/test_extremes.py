@@ -168,8 +168,7 @@ def calls(text):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("call", "name"),
-    [*((call, None) for call in calls(CALLS)), *itertools.product(calls(OF_CURVES), CURVES)],
+    ("call", "name"), [*((call, None) for call in calls(CALLS)), *itertools.product(calls(OF_CURVES), CURVES)]
 )
 def test_absurd_arguments_are_answered_or_refused(call, name):
     result = [wrong(call, value, curve=CURVES.get(name)) for value in ABSURD]

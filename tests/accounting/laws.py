@@ -1,90 +1,71 @@
-"""Pairs of one law of L for the library and the same law in mpmath, with strategies that draw them.
+"""Pairs of one law of L for the library and the same law in balls, with strategies that draw them.
 
-The oracle describes a law by its masses of half-lines, P(L > t) and Q(L > t), to 50 digits.
+The oracle describes a law by its masses of half-lines, P(L > t) and Q(L > t), at the precision of the moment.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import mpmath as mp
 import numpy as np
+from flint import arb, ctx
 from hypothesis import strategies as st
 
-from tests.golden.oracle import normal_cdf
 from tests.strategies import log_uniform
+from tests.truth.balls import cumulative
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
-Number = mp.mpf
-DIGITS = 150
-
-
-def once(function):
-    """Return the function, evaluated once at each point and precision: both orders ask the same points."""
-    known = {}
-
-    def kept(t):
-        key = mp.mp.prec, t
-        if key not in known:
-            known[key] = function(t)
-        return known[key]
-
-    return kept
+BITS = 1400
+"""Bits of numbers that are computed once."""
 
 
 @dataclass(frozen=True)
 class Truth:
     """P(L > t), Q(L > t), P(L = -inf), and the finite losses that carry atoms."""
 
-    p_above: Callable[[Number], Number]
-    q_above: Callable[[Number], Number]
-    atoms: tuple[Number, ...] = ()
-    mass_at_minus_infinity: Number = field(default_factory=mp.mpf)
-
-    def __post_init__(self):
-        object.__setattr__(self, "p_above", once(self.p_above))
-        object.__setattr__(self, "q_above", once(self.q_above))
+    p_above: Callable[[arb], arb]
+    q_above: Callable[[arb], arb]
+    atoms: tuple[arb, ...] = ()
+    mass_at_minus_infinity: arb = field(default_factory=arb)
 
     def delta(self, epsilon):
-        with mp.workdps(DIGITS + 30):
-            return self.q_above(epsilon) - mp.exp(epsilon) * self.p_above(epsilon)
+        return self.q_above(epsilon) - epsilon.exp() * self.p_above(epsilon)
 
     def delta_reversed(self, epsilon):
         """Hockey-stick of T(Q, P): P(L < -eps) - e^eps Q(L < -eps); atoms at -eps cancel."""
-        with mp.workdps(DIGITS + 30):
-            return 1 - self.p_above(-epsilon) - mp.exp(epsilon) * (1 - self.q_above(-epsilon))
+        return 1 - self.p_above(-epsilon) - epsilon.exp() * (1 - self.q_above(-epsilon))
 
 
 def gaussian(mu):
-    m = mp.mpf(mu)
-    above = (lambda t, side=side: normal_cdf(side * m / 2 - t / m) for side in (-1, 1))
+    m = arb(mu)
+    above = (lambda t, side=side: cumulative(side * m / 2 - t / m) for side in (-1, 1))
     return GaussianLaw(mu), Truth(*above)
 
 
 def laplace(e0):
-    e = mp.mpf(e0)
+    e = arb(e0)
 
     def p_above(t):
         if t >= e:
-            return mp.mpf(0)
-        return mp.exp(-(t + e) / 2) / 2 if t >= -e else mp.mpf(1)
+            return arb(0)
+        return (-(t + e) / 2).exp() / 2 if t >= -e else arb(1)
 
     def q_above(t):
         if t >= e:
-            return mp.mpf(0)
-        return 1 - mp.exp((t - e) / 2) / 2 if t >= -e else mp.mpf(1)
+            return arb(0)
+        return 1 - ((t - e) / 2).exp() / 2 if t >= -e else arb(1)
 
     return LaplaceLaw(e0), Truth(p_above, q_above, (-e, e))
 
 
 def bounded_range(e0):
-    e = mp.mpf(e0)
+    e = arb(e0)
 
     def above(t, sign):
-        t = min(max(t, -e), e)
-        return sign * (mp.exp(sign * e / 2) - mp.exp(sign * t / 2)) / (2 * mp.sinh(e / 2))
+        t = t.max(-e).min(e)
+        return sign * ((sign * e / 2).exp() - (sign * t / 2).exp()) / (2 * (e / 2).sinh())
 
     return BoundedRangeLaw(e0), Truth(lambda t: above(t, -1), lambda t: above(t, 1))
 
@@ -92,47 +73,43 @@ def bounded_range(e0):
 def atomic(losses, weights, mass_at_minus_infinity):
     """Atoms whose masses are the exact exponentials of the floats passed to the library."""
     log_p = np.log(np.array(weights) / np.sum(weights)) + np.log1p(-mass_at_minus_infinity) - 1e-12
-    with mp.workdps(DIGITS):
-        points = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(losses, log_p, strict=True)]
-        mass_at_plus_infinity = 1 - mp.fsum(p * mp.exp(x) for x, p in points)
-        rest = 1 - mp.fsum(p for _, p in points)
+    with ctx.workprec(BITS):
+        points = [(arb(float(x)), arb(v).exp()) for x, v in zip(losses, log_p.tolist(), strict=True)]
+        mass_at_plus_infinity = 1 - sum(p * x.exp() for x, p in points)
+        rest = 1 - sum(p for _, p in points)
     law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), float(mass_at_plus_infinity))
 
     def p_above(t):
-        return mp.fsum(p for x, p in points if x > t)
+        return sum((p for x, p in points if x > t), arb(0))
 
     def q_above(t):
-        return mp.fsum(p * mp.exp(x) for x, p in points if x > t) + mass_at_plus_infinity
+        return sum((p * x.exp() for x, p in points if x > t), mass_at_plus_infinity)
 
     return law, Truth(p_above, q_above, tuple(x for x, _ in points), rest)
 
 
 def thinned(pair, rate):
-    (law, true), r = pair, mp.mpf(rate)
-    least = mp.log1p(-r)
+    (law, true), r = pair, arb(rate)
 
-    @once
-    def back(t):
-        ratio = 1 + mp.expm1(t) / r
-        return mp.log(ratio) if ratio > 0 else None
+    def above(t, back, rest):
+        """Return the mass of what is thinned to more than t, by the loss that is thinned to t."""
+        ratio = 1 + t.expm1() / r
+        return back(ratio.log()) if ratio > 0 else arb(1) if t < (-r).log1p() else 1 - rest
 
-    def p_above(t):
-        if back(t) is None:
-            return mp.mpf(1) if t < least else 1 - true.mass_at_minus_infinity
-        return true.p_above(back(t))
+    def mixed_above(x):
+        return (1 - r) * true.p_above(x) + r * true.q_above(x)
 
-    def q_above(t):
-        if back(t) is None:
-            return mp.mpf(1) if t < least else 1 - (1 - r) * true.mass_at_minus_infinity
-        return (1 - r) * true.p_above(back(t)) + r * true.q_above(back(t))
-
-    atoms = [mp.log1p(r * mp.expm1(x)) for x in true.atoms]
-    atoms += [least] if true.mass_at_minus_infinity else []
-    return SubsampledPLD(law, rate), Truth(p_above, q_above, tuple(atoms))
+    rest = true.mass_at_minus_infinity
+    with ctx.workprec(BITS):
+        atoms = [(r * x.expm1()).log1p() for x in true.atoms]
+        atoms += [(-r).log1p()] if rest > 0 else []
+    return SubsampledPLD(law, rate), Truth(
+        lambda t: above(t, true.p_above, rest), lambda t: above(t, mixed_above, (1 - r) * rest), tuple(atoms)
+    )
 
 
 def mixed(first, second, w):
-    (law, true), (other, also), share = first, second, mp.mpf(w)
+    (law, true), (other, also), share = first, second, arb(w)
 
     def mix(one, two):
         return lambda t: share * one(t) + (1 - share) * two(t)
@@ -144,7 +121,7 @@ def mixed(first, second, w):
 
 
 def reverse(pair):
-    """Only for laws without atoms, where P(L >= t) = P(L > t), and losses that do not cancel in 60 digits."""
+    """Only for laws without atoms, where P(L >= t) = P(L > t)."""
     law, true = pair
     return ReversedPLD(law), Truth(lambda t: 1 - true.q_above(-t), lambda t: 1 - true.p_above(-t))
 

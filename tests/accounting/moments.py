@@ -1,41 +1,35 @@
-"""E_P e^(zL) of any law in mpmath: atoms, and trapezoid and Gauss-Legendre rules in 40 digits."""
+"""E_P e^(zL) of any law in balls: atoms, and trapezoid and Gauss-Legendre rules that err by some e^-85."""
 
 import functools
 import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-import mpmath as mp
 import numpy as np
+from flint import acb, arb, ctx
 
+from tests.truth.balls import ball
 from tradeoff.pld.discrete import AtomicLaw, BinomialLaw, DiscreteGaussianLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.shifts import LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
-DIGITS = 40
+BITS = 200
 _NATS = 85.0
 """The trapezoid rule errs by e^-85 of the largest integral in its strip."""
 
-Point = tuple[mp.mpf, mp.mpf]
+NEGLIGIBLE = arb(10) ** -40
+"""Mass at infinity that is taken for a rounding of the others."""
+
+Point = tuple[arb, arb]
 """A loss, and the logarithm of its P-mass."""
 
 
 @functools.cache
 def gauss_legendre(size):
-    """Nodes and weights on (-1, 1), Newton from the double-precision ones."""
-    result = []
-    with mp.workdps(DIGITS + 15):
-        for start in np.polynomial.legendre.leggauss(size)[0]:
-            x = mp.mpf(float(start))
-            for _ in range(3):
-                low, high = mp.mpf(1), x
-                for k in range(2, size + 1):
-                    low, high = high, ((2 * k - 1) * x * high - (k - 1) * low) / k
-                slope = size * (x * high - low) / (x * x - 1)
-                x -= high / slope
-            result.append((x, 2 / ((1 - x * x) * slope**2)))
-    return result
+    """Return rising nodes on (-1, 1), each with its weight."""
+    with ctx.workprec(BITS):
+        return [arb.legendre_p_root(size, size - k, weight=True) for k in range(1, size + 1)]
 
 
 class Part(NamedTuple):
@@ -43,8 +37,8 @@ class Part(NamedTuple):
 
     kind: Literal["gaussian", "laplace"]
     size: float
-    loss: Callable[[mp.mpf], mp.mpf]
-    log_p: Callable[[mp.mpf], mp.mpf]
+    loss: Callable[[arb], arb]
+    log_p: Callable[[arb], arb]
 
 
 class Whole(NamedTuple):
@@ -52,60 +46,59 @@ class Whole(NamedTuple):
 
     atoms: list[Point]
     parts: list[Part]
-    mass_at_minus_infinity: mp.mpf
-    mass_at_plus_infinity: mp.mpf
+    mass_at_minus_infinity: arb
+    mass_at_plus_infinity: arb
 
 
 def whole(law):  # noqa: PLR0911 - one return a law
     """Take a law apart, in the working precision."""
-    zero = mp.mpf(0)
     match law:
         case GaussianLaw(mu):
-            return Whole([], [Part("gaussian", mu, lambda x: x, lambda _: zero)], zero, zero)
+            return Whole([], [Part("gaussian", mu, lambda x: x, lambda _: 0)], arb(0), arb(0))
         case LaplaceLaw(epsilon):
-            e = mp.mpf(epsilon)
-            ends = [(-e, -mp.log(2)), (e, -mp.log(2) - e)]
-            return Whole(ends, [Part("laplace", epsilon, lambda x: x, lambda _: zero)], zero, zero)
+            e, half = arb(epsilon), -arb(2).log()
+            part = Part("laplace", epsilon, lambda x: x, lambda _: 0)
+            return Whole([(-e, half), (e, half - e)], [part], arb(0), arb(0))
         case SubsampledPLD(base=base, p=rate):
-            return _thinned(whole(base), mp.mpf(rate))
+            return _thinned(whole(base), arb(rate))
         case ReversedPLD(base=base):
             return _reversed(whole(base))
         case MixturePLD(parts=pairs):
-            return _mixed([(mp.mpf(weight), whole(part)) for weight, part in pairs])
+            return _mixed([(arb(weight), whole(part)) for weight, part in pairs])
         case BinomialLaw():
-            e, n = mp.mpf(law.epsilon), law.n
-            above, below = mp.log1p(mp.exp(e)), mp.log1p(mp.exp(-e))
-            masses = (mp.log(mp.binomial(n, k)) - k * above - (n - k) * below for k in range(n + 1))
-            return Whole([((2 * k - n) * e, v) for k, v in enumerate(masses)], [], zero, zero)
+            e, n = arb(law.epsilon), law.n
+            above, below = e.exp().log1p(), (-e).exp().log1p()
+            ways = (arb(math.comb(n, k)).log() - k * above - (n - k) * below for k in range(n + 1))
+            return Whole([((2 * k - n) * e, v) for k, v in enumerate(ways)], [], arb(0), arb(0))
         case DiscreteGaussianLaw():
-            return Whole(_discrete(mp.mpf(law.sigma), law.shift), [], zero, zero)
+            return Whole(_discrete(ball(law.sigma), law.shift), [], arb(0), arb(0))
         case AtomicLaw():
-            atoms = [(mp.mpf(float(x)), mp.mpf(float(v))) for x, v in zip(law.loss, law.log_p, strict=True)]
+            atoms = [(arb(x), arb(v)) for x, v in zip(law.loss.tolist(), law.log_p.tolist(), strict=True)]
             return Whole(atoms, [], _rest(atoms, 0), _rest(atoms, 1))
     raise NotImplementedError(repr(law))
 
 
 def _rest(atoms, tilt):
-    with mp.workdps(DIGITS + 40):
-        rest = 1 - mp.fsum(mp.exp(v + tilt * x) for x, v in atoms)
-        return rest if rest > mp.mpf(10) ** -DIGITS else mp.mpf(0)
+    with ctx.workprec(2 * BITS):
+        rest = 1 - sum((v + tilt * x).exp() for x, v in atoms)
+        return rest if rest > NEGLIGIBLE else arb(0)
 
 
 def _discrete(sigma, shift):
-    reach = int(50 * sigma) + 25 * shift
-    log_p = {x: -(mp.mpf(x) ** 2) / (2 * sigma**2) for x in range(-reach, reach + 1)}
-    log_total = mp.log(mp.fsum(map(mp.exp, log_p.values())))
-    return [(shift * (x - mp.mpf(shift) / 2) / sigma**2, v - log_total) for x, v in log_p.items()]
+    reach = int(50 * float(sigma)) + 25 * shift
+    log_p = {x: -(arb(x) ** 2) / (2 * sigma**2) for x in range(-reach, reach + 1)}
+    log_total = sum(v.exp() for v in log_p.values()).log()
+    return [(shift * (x - arb(shift) / 2) / sigma**2, v - log_total) for x, v in log_p.items()]
 
 
 def _thinned(base, rate):
     def thin(x):
-        return mp.log1p(rate * mp.expm1(x))
+        return (rate * x.expm1()).log1p()
 
     rest = base.mass_at_minus_infinity
-    lost = [(mp.log1p(-rate), mp.log(rest))] if rest > 0 and rate < 1 else []
+    lost = [((-rate).log1p(), rest.log())] if rest > 0 and rate < 1 else []
     parts = [part._replace(loss=lambda x, of=part.loss: thin(of(x))) for part in base.parts]
-    ends = rest if rate == 1 else mp.mpf(0), rate * base.mass_at_plus_infinity
+    ends = rest if rate == 1 else arb(0), rate * base.mass_at_plus_infinity
     return Whole([(thin(x), v) for x, v in base.atoms] + lost, parts, *ends)
 
 
@@ -119,13 +112,13 @@ def _reversed(base):
 
 
 def _mixed(pairs):
-    atoms = [(x, v + mp.log(w)) for w, one in pairs for x, v in one.atoms]
+    atoms = [(x, v + w.log()) for w, one in pairs for x, v in one.atoms]
     parts = [
-        part._replace(log_p=lambda x, part=part, w=w: part.log_p(x) + mp.log(w))
+        part._replace(log_p=lambda x, part=part, w=w: part.log_p(x) + w.log())
         for w, one in pairs
         for part in one.parts
     ]
-    ends = [mp.fsum(w * getattr(one, end) for w, one in pairs) for end in Whole._fields[2:]]
+    ends = [sum(w * getattr(one, end) for w, one in pairs) for end in Whole._fields[2:]]
     return Whole(atoms, parts, *ends)
 
 
@@ -133,61 +126,60 @@ class Moment:
     """rho(y) = E e^((c + iy) L)/E e^(cL) for |y| up to ``highest``."""
 
     def __init__(self, law, c, highest):
-        with mp.workdps(DIGITS):
+        with ctx.workprec(BITS):
             taken = whole(law)
-            self.c = mp.mpf(c)
             points = [*taken.atoms]
             for part in taken.parts:
                 points += (_trapezoid if part.kind == "gaussian" else _legendre)(part, c, highest)
-            self.terms = [(x, mp.exp(v + self.c * x)) for x, v in points]
-            self.total = mp.fsum(w for _, w in self.terms)
+            self.terms = [(x, (v + c * x).exp()) for x, v in points]
+            self.total = sum(w for _, w in self.terms)
 
     def log_m(self):
-        with mp.workdps(DIGITS):
-            return mp.log(self.total)
+        with ctx.workprec(BITS):
+            return self.total.log()
 
     def log_rho(self, y, mean):
         """Return log(rho e^(-iy mean))."""
-        with mp.workdps(DIGITS):
-            turned = (w * mp.expj(mp.mpf(y) * (x - mp.mpf(mean))) for x, w in self.terms)
-            return mp.log(mp.fsum(turned) / self.total)
+        with ctx.workprec(BITS):
+            turned = (acb(0, arb(y) * (x - mean)).exp() * w for x, w in self.terms)
+            return (sum(turned) / self.total).log()
 
     def variance(self, mean):
         """Return E_c (L - mean)^2."""
-        with mp.workdps(DIGITS):
-            return mp.fsum(w * (x - mp.mpf(mean)) ** 2 for x, w in self.terms) / self.total
+        with ctx.workprec(BITS):
+            return sum(w * (x - mean) ** 2 for x, w in self.terms) / self.total
 
 
 def _trapezoid(part, c, highest):
     mu, nats = part.size, _NATS
     a = min(math.sqrt(2 * nats), 2.0 / mu)
     strip = math.cos(mu * a / 2) if mu * a < math.pi else 0.5
-    h = mp.mpf(2 * math.pi * a / (nats + a * a / 2 + highest * mu * a - (2 * abs(c) + 2) * math.log(strip)))
+    h = arb(2 * math.pi * a / (nats + a * a / 2 + highest * mu * a - (2 * abs(c) + 2) * math.log(strip)))
     reach = mu * (abs(c) + 1) + math.sqrt(2 * nats) + 2
-    m, last, density = mp.mpf(mu), int(reach / h), mp.log(h / mp.sqrt(2 * mp.pi))
+    m, last, density = arb(mu), int(reach / float(h)), (h / (2 * arb.pi()).sqrt()).log()
     result = []
     for x in (j * h for j in range(-last, last + 1)):
         base = m * x - m * m / 2
-        result.append((part.loss(base), part.log_p(base) - x**2 / 2 + density))
-    top, most = max(v + c * x for x, v in result), max(v for _, v in result)
-    return [(x, v) for x, v in result if v + c * x > top - 1.2 * nats or v > most - 1.2 * nats]
+        result.append((part.loss(base), part.log_p(base) - x * x / 2 + density))
+    size = [(float(v), float(v + c * x)) for x, v in result]
+    most, top = (max(each) - 1.2 * nats for each in zip(*size, strict=True))
+    return [point for point, (v, tilted) in zip(result, size, strict=True) if v > most or tilted > top]
 
 
 def _legendre(part, c, highest):
-    e = mp.mpf(part.size)
+    e = arb(part.size)
     panels = math.ceil(part.size * max((highest + 4 + 6 * abs(c)) / 5, 2.0))
     r = e / panels
     result = []
     for k in range(panels):
         for node, weight in gauss_legendre(40):
             base = -e + r * (2 * k + 1 + node)
-            result.append((part.loss(base), part.log_p(base) - (base + e) / 2 + mp.log(weight * r / 4)))
+            result.append((part.loss(base), part.log_p(base) - (base + e) / 2 + (weight * r / 4).log()))
     return result
 
 
 def nearest(number, other):
     """Return |number - other| with imaginary parts compared modulo 2 pi."""
-    with mp.workdps(DIGITS):
-        turn = number.imag - mp.mpf(float(np.imag(other)))
-        turn -= 2 * mp.pi * mp.nint(turn / (2 * mp.pi))
-        return float(abs(mp.mpc(number.real - mp.mpf(float(np.real(other))), turn)))
+    turn = number.imag - float(np.imag(other))
+    turn -= 2 * arb.pi() * round(float(turn) / (2 * math.pi))
+    return abs(acb(number.real - float(np.real(other)), turn))

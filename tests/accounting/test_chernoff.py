@@ -60,8 +60,8 @@ def test_epsilon_in_far_tail_is_finite(laws, counts, delta):
 def test_chord_bounds_beta(pair, t):
     law, truth = pair
     product = Composition([law], [1])
-    (bound,) = product._chord(np.array([float(truth.p_above(mp.mpf(t)))]))
-    assert bound >= (1 - truth.q_above(mp.mpf(t))) * (1 - mp.mpf("1e-15")) - mp.mpf("1e-15")
+    (bound,) = product._chord(np.array([float(truth.p_above(arb(t)))]))
+    assert bound.item() >= (1 - truth.q_above(arb(t))) * (1 - 1e-15) - 1e-15
 
 
 def test_beta_beyond_finite_mass_is_zero():

@@ -5,12 +5,13 @@ from fractions import Fraction as F  # noqa: N817 - weights are read more easily
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import acb, arb
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.accounting.laws import atomic
-from tests.accounting.moments import DIGITS, Moment, nearest
+from tests.accounting.moments import Moment, nearest
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tests.truth.atoms import PureDP
@@ -82,7 +83,7 @@ def test_transform_holds_truth_within_errors(law, c, scaled, share):
     spread = Cumulant([(law.sketch(), 1)])(c)[2]
     y = np.minimum(np.sort(scaled) / np.sqrt(max(spread, 1e-4)), 40.0)
     true = Moment(law, c, 2 * float(y[-1]))
-    assert abs(true.log_m() - mp.mpf(result.log_m)) <= result.log_m_error
+    assert abs(true.log_m() - result.log_m) <= result.log_m_error
     if isinstance(result, QuadratureTransform):
         assert true.variance(result.mean) <= result._level(0).variance.item() + 1e-25
     ratio, radius = result.ratio(y), share * float(y[0])
@@ -176,8 +177,8 @@ def test_ratio_of_equal_steps_holds_truth(law, c, step, size, start):
     for k in {0, 1, size // 2, size - 1}:
         value = true.log_rho(y[k], result.mean)
         if value.real > -50:
-            assert nearest(value, complex(shared.log[k])) <= shared.error[k]
-            assert value.real <= shared.ceiling[k]
+            assert not nearest(value, complex(shared.log[k])) > shared.error[k]  # at y = 0 both are 0
+            assert not value.real > shared.ceiling[k]
 
 
 @settings(max_examples=12)
@@ -229,25 +230,23 @@ def loss_of(law, base):
 
 def closed(law, c, y, mean):
     """Return log(rho e^(-iy mean)) from the formula of M."""
-    with mp.workdps(DIGITS):
-        plain = law.base if isinstance(law, ReversedPLD) else law
-        if isinstance(plain, AtomicLaw):
-            return Moment(plain, c, 0.0).log_rho(y, mean)
-        z, turn = mp.mpc(c, y), mp.mpc(0, -mp.mpf(y) * mp.mpf(mean))
-        if isinstance(plain, GaussianLaw):
-            m = mp.mpf(plain.mu) ** 2 / 2
-            return m * (z * z - z - mp.mpf(c) * (mp.mpf(c) - 1)) + turn
-        assert isinstance(plain, LaplaceLaw)
-        e = mp.mpf(plain.epsilon)
+    plain = law.base if isinstance(law, ReversedPLD) else law
+    if isinstance(plain, AtomicLaw):
+        return Moment(plain, c, 0.0).log_rho(y, mean)
+    z, c, turn = acb(c, y), arb(c), acb(0, -arb(y) * mean)
+    if isinstance(plain, GaussianLaw):
+        return arb(plain.mu) ** 2 / 2 * (z * z - z - c * (c - 1)) + turn
+    assert isinstance(plain, LaplaceLaw)
+    e = arb(plain.epsilon)
 
-        def moment(s):
-            if isinstance(plain, BoundedRangeLaw):
-                return mp.sinh((s - mp.mpf(0.5)) * e) / (s - mp.mpf(0.5))  # but for a constant
-            if 2 * s == 1:
-                return mp.exp(-e / 2) * (1 + e / 2)
-            return (s * mp.exp((s - 1) * e) + (s - 1) * mp.exp(-s * e)) / (2 * s - 1)
+    def moment(s):
+        if isinstance(plain, BoundedRangeLaw):
+            return ((s - 0.5) * e).sinh() / (s - 0.5)  # but for a constant
+        if 2 * s == 1:
+            return (-e / 2).exp() * (1 + e / 2)
+        return (s * ((s - 1) * e).exp() + (s - 1) * (-s * e).exp()) / (2 * s - 1)
 
-        return mp.log(moment(z) / moment(mp.mpf(c)) * mp.exp(turn))
+    return (moment(z) / moment(c) * turn.exp()).log()
 
 
 def gaussian_power(mu, n):
@@ -340,7 +339,7 @@ def test_line_of_many_rounds_errs_within_bounds():
     """1e9 rounds of a law known by points: nodes are within their errors, not within a millionth."""
     mu, n, aim = 1e-4, 10**9, Placement(3.0, 1.5, 8.0, 0.1, 1e-15, 1e6, 0.0, 3.0)
     line, off = evaluate_line([ReversedPLD(ReversedPLD(GaussianLaw(mu)))], [n], aim), np.empty(30)
-    with mp.workdps(DIGITS):
+    with mp.workdps(40):
         c, m = mp.mpf(line.c), n * mp.mpf(mu) ** 2 / 2
         for k in range(30):
             z = mp.mpc(c, line.step * k)

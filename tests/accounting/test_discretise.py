@@ -1,16 +1,21 @@
 from bisect import bisect_right
+from itertools import accumulate
 
-import mpmath as mp
 import numpy as np
 import pytest
+from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.accounting.laws import DIGITS, atomic, gaussian, laplace, pairs, thinned
+from tests.accounting.laws import atomic, gaussian, laplace, pairs, thinned
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.discretise import discretise
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.pld.units import UNIT
+
+BITS = 600
+TINY = arb(10) ** -120
+"""More than is lost in so many bits."""
 
 
 @st.composite
@@ -33,19 +38,17 @@ grids = any_grid().filter(lambda nodes: float(np.max(np.abs(nodes))) < 300)
 
 
 class Measure:
-    """P-masses on nodes, and its hockey-stick in 60 digits."""
+    """P-masses on nodes, and its hockey-stick."""
 
     def __init__(self, nodes, mass):
-        ratios = [mp.exp(mp.mpf(x)) for x in nodes]
-        p = [mp.mpf(m) for m in mass]
-        q = [m * r for m, r in zip(p, ratios, strict=True)]
-        self.at = [mp.mpf(x) for x in nodes]
-        self.p_above = [*np.cumsum(p[::-1])[::-1], mp.mpf(0)]
-        self.q_above = [*np.cumsum(q[::-1])[::-1], mp.mpf(0)]
+        self.at = list(map(arb, nodes.tolist()))
+        p = list(map(arb, mass.tolist()))
+        q = [m * x.exp() for m, x in zip(p, self.at, strict=True)]
+        self.p_above, self.q_above = ([*accumulate(side[::-1], initial=arb(0))][::-1] for side in (p, q))
 
     def delta(self, epsilon):
         k = bisect_right(self.at, epsilon)
-        return self.q_above[k] - mp.exp(epsilon) * self.p_above[k]
+        return self.q_above[k] - epsilon.exp() * self.p_above[k]
 
 
 def check(law, true, nodes):
@@ -61,13 +64,13 @@ def check(law, true, nodes):
         between = np.concatenate([at[:-1] + share * np.diff(at) for share in (0.25, 0.5, 0.75)])
         step, atoms = at[1] - at[0], [float(x) if order is law else -float(x) for x in true.atoms]
         some = [*at[:: max(1, len(at) // 20)], *between[:: max(1, len(between) // 20)]]
-        with mp.workdps(DIGITS):
+        with ctx.workprec(BITS):
             over, under = Measure(at, result.over), Measure(at, result.under)
-            shift, tiny = mp.mpf(result.shift), mp.mpf("1e-120")
-            leak, grow = order.mass_at_plus_infinity * (1 - 16 * UNIT), mp.exp(shift)
-            for e in map(mp.mpf, [*some, at[0] - step, at[-1] + step, *atoms]):
-                assert (over.delta(e) + result.top) * grow + tiny >= delta(e + shift), ("over", e)
-                assert under.delta(e) + leak <= delta(e - shift) * grow + tiny, ("under", e)
+            shift, leak = arb(result.shift), arb(order.mass_at_plus_infinity) * (1 - 16 * UNIT)
+            grow = shift.exp()
+            for e in map(arb, [*some, at[0] - step, at[-1] + step, *atoms]):
+                assert (over.delta(e) + result.top) * grow + TINY >= delta(e + shift), ("over", e)
+                assert under.delta(e) + leak <= delta(e - shift) * grow + TINY, ("under", e)
 
 
 @pytest.mark.slow
@@ -104,9 +107,7 @@ def test_discretise_crowded_cell_keeps_tail(mu, h):
     nodes = nodes[nodes < 300]
     check(law, true, nodes)
     result = discretise(law, nodes)
-    with mp.workdps(DIGITS):
-        lacking = true.delta(mp.mpf(1)) - Measure(nodes, result.under).delta(mp.mpf(1))
-    assert lacking < 1e-4
+    assert true.delta(arb(1)) - Measure(nodes, result.under).delta(arb(1)) < 1e-4
 
 
 def test_discretise_keeps_mass_beyond_nodes():
@@ -114,10 +115,10 @@ def test_discretise_keeps_mass_beyond_nodes():
     law, true = gaussian(14.0)
     nodes = np.linspace(-0.5, 0.5, 11)
     check(law, true, nodes)
-    far = mp.mpf(-0.5)
+    far = arb(-0.5)
     for order in (law, ReversedPLD(law)):
         under = Measure(nodes, discretise(order, nodes).under)
-        assert under.delta(far) > 0.999 * (1 - mp.exp(-1)) * true.delta(far)
+        assert under.delta(far) > 0.999 * (1 - arb(-1).exp()) * true.delta(far)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,6 @@ def test_discretise_gap_is_second_order(pair, reach):
     for cells in (128, 512):
         nodes = np.linspace(-reach, reach, cells + 1)
         result = discretise(pair[0], nodes)
-        with mp.workdps(30):
-            over, under = (Measure(nodes, part).delta(mp.mpf(0)) for part in (result.over, result.under))
-            gaps.append(float(over + result.top - under))
+        over, under = (Measure(nodes, part).delta(arb(0)) for part in (result.over, result.under))
+        gaps.append(float(over + result.top - under))
     assert 0 < gaps[1] < gaps[0] / 10

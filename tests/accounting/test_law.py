@@ -1,14 +1,15 @@
 from fractions import Fraction
 from itertools import pairwise
 
-import mpmath as mp
 import numpy as np
 import pytest
+from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.accounting.laws import Truth, bounded_range, gaussian, laplace, mixed, pairs, reverse, thinned
 from tests.strategies import log_uniform
+from tests.truth.balls import cumulative
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
@@ -17,31 +18,29 @@ from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 
 
-def half_open(true, a, b):
-    return true.p_above(a) - true.p_above(b), true.q_above(a) - true.q_above(b)
-
-
 def parts(true, low, high):
-    p, q = half_open(true, low, max(low, high))
-    return q - mp.exp(low) * p, p - mp.exp(-high) * q
+    """Return excess and deficit of the cell between two losses, of which the second may be the lesser one."""
+    high = high.max(low)
+    q, p = (above(low) - above(high) for above in (true.q_above, true.p_above))
+    return q - low.exp() * p, p - (-high).exp() * q
 
 
 def check_cells(law, true, edges):
     cells = law.cells(edges)
-    moved = mp.mpf(float(np.max(law.edge_error(edges))))
+    moved = arb(float(np.max(law.edge_error(edges))))
     assert moved <= 1e-11 * (1 + np.max(np.abs(edges)))
     assert all(np.all(np.isfinite(part)) and np.all(part >= 0) for part in cells)
-    atoms = law.atoms
-    with mp.workdps(420):  # masses down to 1e-300 as differences of half-lines near 1
-        for k, (a, b) in enumerate(pairwise(edges)):
-            low, high = mp.mpf(a), mp.mpf(b)
-            inside = [x for x in true.atoms if low < x <= high]
+    with ctx.workprec(1400):  # masses down to 1e-300 as differences of half-lines near 1
+        rows = zip(pairwise(edges.tolist()), *(part.tolist() for part in cells), strict=True)
+        for (a, b), excess, deficit, slack in rows:
+            inside = any(a < x <= b for x in true.atoms)
             if inside or any(abs(float(x) - e) < 1e-9 for x in true.atoms for e in (a, b)):
                 continue  # cells are of the part without atoms
-            least, most = (parts(true, low - m, high + m) for m in (-moved, moved))
-            slack = mp.mpf(float(cells.slack[k]))
-            for computed, lower, upper in zip((cells.excess[k], cells.deficit[k]), least, most, strict=True):
-                assert lower * (1 - slack) - 1e-305 <= computed <= upper * (1 + slack) + 1e-305, (a, b, slack)
+            least, most = (parts(true, arb(a) - m, arb(b) + m) for m in (-moved, moved))
+            for computed, lower, upper in zip((excess, deficit), least, most, strict=True):
+                assert lower * (1 - arb(slack)) - 1e-305 <= computed, (a, b, slack)
+                assert computed <= upper * (1 + arb(slack)) + 1e-305, (a, b, slack)
+    atoms = law.atoms
     assert len(atoms.loss) == len(atoms.log_p) == len(atoms.slack)
 
 
@@ -67,14 +66,14 @@ def test_cells_of_gaussian_mixtures_hold_truth(m, width):
     law = MixtureLaw(MixturePair.of({Fraction(0): one}, {-mean: half, mean: half}, one))
 
     def place(t):
-        rise = mp.exp(t + mp.mpf(m) ** 2 / 2)
-        return mp.acosh(rise) / m if rise > 1 else mp.mpf(0)
+        rise = (t + arb(m) ** 2 / 2).exp()
+        return rise.acosh() / m if rise > 1 else arb(0)
 
     true = Truth(
-        lambda t: 2 * mp.ncdf(-place(t)), lambda t: mp.ncdf(m - place(t)) + mp.ncdf(-m - place(t)), (), 0
+        lambda t: 2 * cumulative(-place(t)), lambda t: cumulative(m - place(t)) + cumulative(-m - place(t))
     )
     for x in (1e-3, 0.3, 1.0, 4.0, 11.0, 25.0):
-        least = float(mp.log(mp.cosh(m * mp.mpf(x))) - mp.mpf(m) ** 2 / 2)
+        least = float((m * arb(x)).cosh().log() - arb(m) ** 2 / 2)
         slope = m * np.tanh(m * x)
         check_cells(law, true, least + width * slope * np.array([0.0, 0.1, 0.4, 0.5, 1.0, 1.1]))
 

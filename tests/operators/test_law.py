@@ -214,11 +214,7 @@ def test_cdf_of_product_steps_at_atoms(t):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("curve", "supremum"),
-    [
-        (to.Laplace(1 / 6) ** 6, 1.0),
-        (to.PureDP(0.5) ** 4, 2.0),
-        (to.approximate_dp(0.5, 1e-9) ** 4, 2.0),
-    ],
+    [(to.Laplace(1 / 6) ** 6, 1.0), (to.PureDP(0.5) ** 4, 2.0), (to.approximate_dp(0.5, 1e-9) ** 4, 2.0)],
     ids=repr,
 )
 def test_quantile_ends_at_supremum(curve, supremum):

@@ -189,9 +189,7 @@ class TestNodes:
 
     @few
     @given(
-        factors,
-        st.lists(st.one_of(st.sampled_from([0.0, 1.0]), log_uniform(1e-20, 1.0)), max_size=6),
-        alphas,
+        factors, st.lists(st.one_of(st.sampled_from([0.0, 1.0]), log_uniform(1e-20, 1.0)), max_size=6), alphas
     )
     def test_any_nodes_are_valid(self, f, nodes, alpha):
         lower, upper = f.tabulate(nodes) if nodes else f.tabulate()
