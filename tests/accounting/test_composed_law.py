@@ -3,6 +3,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import acb, arb
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -65,20 +66,17 @@ def test_composed_cells_that_are_wide_or_far_hold_truth(mu, cells):
 def test_first_cell_next_to_the_least_loss_holds_truth(x, most):
     # Two losses log((1 + e^(sZ - s^2/2))/2), s^2 = 2: below x - L_1 the second has Z < t, a closed form.
     law = (to.subsample(to.Gaussian(math.sqrt(2)), 0.5) ** 2).lattice_pld()
-    _, (deficit,), (slack,) = law.cells(np.array([-np.inf, x]))
-    with mp.workdps(30):
-        s, a = mp.sqrt(2), mp.mpf(x)
+    _, (deficit,), (slack,) = map(np.ndarray.tolist, law.cells(np.array([-np.inf, x])))
+    s, a, root = arb(2).sqrt(), arb(x), arb(2).sqrt()
 
-        def first(y):
-            ratio = (1 + mp.exp(s * y - s * s / 2)) / 2
-            if (rest := 2 * mp.exp(a) / ratio - 1) <= 0:
-                return mp.mpf(0)
-            t = (mp.log(rest) + s * s / 2) / s
-            p, q = mp.ncdf(t), (mp.ncdf(t) + mp.ncdf(t - s)) / 2
-            return mp.npdf(y) * (p - mp.exp(-a) * ratio * q)
+    def first(y, _):
+        ratio = (1 + (s * y - 1).exp()) / 2
+        t = ((2 * a.exp() / ratio - 1).log() + 1) / s
+        p, moved = ((-z / root).erfc() / 2 for z in (t, t - s))
+        return (-y * y / 2).exp() / (2 * arb.pi()).sqrt() * (p - (-a).exp() * ratio * (p + moved) / 2)
 
-        top = (mp.log(4 * mp.exp(a) - 1) + s * s / 2) / s  # L_2 > log(1/2)
-        truth = float(mp.quad(first, mp.linspace(top - 30, top, 61)))
+    top = ((4 * a.exp() - 1).log() + 1) / s  # L_2 > log(1/2)
+    truth = acb.integral(first, top - 30, top - arb("1e-25"), rel_tol=arb("1e-20")).real
     assert slack < most
     assert abs(deficit - truth) <= slack * deficit + 1e-10 * truth
 
