@@ -67,7 +67,7 @@ class PrecisionError(TradeOffError, ArithmeticError):
 
     >>> import tradeoff
     >>> try:
-    ...     (tradeoff.Laplace(0.1) ** 100).epsilon(1e-5, tol=1e-300)
+    ...     (tradeoff.PureDP(0.1) ** 100).epsilon(1e-5, tol=1e-300)
     ... except tradeoff.errors.PrecisionError as error:
     ...     error.reachable < 1e-6
     True

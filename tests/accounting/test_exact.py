@@ -248,7 +248,8 @@ def drawn(rng):
     return loss, mass, whole
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(9))
 def test_engines_charge_declared_errors(seed):
     rng = np.random.default_rng(seed)
     with mp.workdps(50):

@@ -9,10 +9,10 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-import mpmath
 import numpy as np
 import pytest
 import sympy
+from flint import arb
 
 import tradeoff as to
 from tests.truth.claims import check
@@ -116,14 +116,9 @@ def test_parameter_that_is_not_one_real_number_is_refused(value):
 @pytest.mark.parametrize("loss", [0.0, MIN_PROBABILITY, 1e-12, 700.0, MAX_LOSS])
 def test_bounds_hold_the_truth_at_the_ends_of_losses(family, loss):
     """delta(0) = 2 Phi(mu/2) - 1, 1 - e^(-eps/2) and tanh(eps/2)."""
-    with mpmath.workdps(700):
-        half = mpmath.mpf(loss) / 2
-        truth = {
-            to.Gaussian: mpmath.erf(half / mpmath.sqrt(2)),
-            to.Laplace: -mpmath.expm1(-half),
-            to.PureDP: mpmath.tanh(half),
-        }[family]
-        check(family(loss).bounds.delta(0.0), truth, 1e-12)
+    half = arb(loss) / 2
+    truth = {to.Gaussian: (half / arb(2).sqrt()).erf(), to.Laplace: -(-half).expm1(), to.PureDP: half.tanh()}
+    check(family(loss).bounds.delta(0.0), truth[family], 1e-12)
 
 
 @pytest.mark.parametrize("delta", [0.0, MIN_PROBABILITY, 0.5, 1.0])

@@ -10,11 +10,13 @@ from itertools import pairwise
 import mpmath as mp
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import curves, exact_curves, log_uniform
+from tests.truth.balls import ball, cumulative, quantile
 from tests.truth.claims import check, overlap
 from tradeoff.accounting.planner import Composition
 from tradeoff.errors import SizeError
@@ -218,7 +220,7 @@ def test_explain_gives_reasons_and_a_step_for_each_order_that_counts():
 def test_loss_quantile_of_a_gaussian_contains_the_truth(mu):
     deltas = [0.5, 0.05, 1e-5, 1e-12]
     for delta, low, high in zip(deltas, *to.Gaussian(mu).bounds.loss_quantile(deltas), strict=True):
-        truth = mu**2 / 2 + mu * mp.sqrt(2) * mp.erfinv(1 - 2 * mp.mpf(delta))
+        truth = arb(mu) ** 2 / 2 - mu * quantile(arb(delta))
         assert low <= truth <= high <= truth + 1e-4 * min(mu, 1)
 
 
@@ -232,9 +234,7 @@ def test_loss_quantile_of_a_polygon_contains_the_truth(f, delta):
         if above > delta:
             break
     low, high = f.bounds.loss_quantile(delta)
-    with mp.workdps(40):
-        truth = mp.inf if ratio is None else mp.log(mp.mpf(ratio.numerator) / ratio.denominator)
-        assert low <= truth <= high
+    check(to.Bounds(low, high), arb.pos_inf() if ratio is None else ball(ratio).log())
 
 
 @pytest.mark.parametrize("delta", [0.2, 1e-2, 1e-6])
@@ -268,12 +268,10 @@ def test_bayes_risk_of_polygon_is_the_least_over_vertices(curve, prior):
 @pytest.mark.parametrize("prior", [1e-9, 0.1, 0.5, 0.9])
 def test_bayes_risk_of_gaussian_holds_the_truth(mu, prior):
     """Reject where x > t: t = mu/2 + log(prior/(1 - prior))/mu."""
-    with mp.workdps(50):
-        p = mp.mpf(prior)
-        t = mp.mpf(mu) / 2 + mp.log(p / (1 - p)) / mu
-        truth = p * mp.ncdf(-t) + (1 - p) * mp.ncdf(t - mu)
-        low, high = to.Gaussian(mu).bounds.bayes_risk(prior)
-        assert low <= truth <= high <= truth * (1 + 1e-9)
+    p = arb(prior)
+    t = arb(mu) / 2 + (p / (1 - p)).log() / mu
+    truth = p * cumulative(-t) + (1 - p) * cumulative(t - mu)
+    check(to.Gaussian(mu).bounds.bayes_risk(prior), truth, 1e-9)
 
 
 @given(curves, priors)

@@ -63,7 +63,10 @@ def test_single_curve_contains_truth(name):
     for one, curve in ((spec, f), (ReversedPLD(spec), ~f)):
         for x in (-6.0, -1.5, -0.4, 1e-4, 1.5, 6.0):
             check(curve.bounds.delta(x), one.delta(x), 1e-8, 1e-300)
-        check(curve.bounds.epsilon(1e-3), one.epsilon(1e-3), 0.0, 1e-9)
+        low, high = curve.bounds.epsilon(1e-3)
+        assert high - low <= 1e-9
+        assert not one.delta(low) < 1e-3  # delta falls
+        assert not one.delta(high) > 1e-3
     check(f.bounds(0.3), spec.beta(0.3))
 
 

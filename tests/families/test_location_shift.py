@@ -215,28 +215,26 @@ def test_laws_of_users_raise():
 @pytest.mark.parametrize("shift", [1e-6, 0.3, 3.0, 5.880542111178187, 8.0, 14.0, 100.0, 400.0])
 def test_gumbel_delta_of_steep_losses_contains_truth(shift):
     """P(Z > z) = e^-z, and L = (e^shift - 1) Z - shift: delta = e^-z (1 - e^-shift)."""
-    with mpmath.workdps(DIGITS):
-        theta = mpmath.mpf(shift)
-        for z in (1e-9, 0.1, 2.5, 5.2, 20.0, 300.0):
-            epsilon = float(z * mpmath.expm1(theta) - theta)
-            place = (mpmath.mpf(epsilon) + theta) / mpmath.expm1(theta)
-            result = LocationShift(st.gumbel_r(), -shift).bounds.delta(epsilon)
-            check(result, -mpmath.exp(-place) * mpmath.expm1(-theta), 1e-8)
+    theta = arb(shift)
+    for z in (1e-9, 0.1, 2.5, 5.2, 20.0, 300.0):
+        epsilon = float(z * theta.expm1() - theta)
+        truth = (-(epsilon + theta) / theta.expm1()).exp() * -(-theta).expm1()
+        check(LocationShift(st.gumbel_r(), -shift).bounds.delta(epsilon), truth, 1e-8)
 
 
 def test_cells_near_sup_loss_contain_truth():
     law = LocationShift(st.logistic(scale=3), 1).loss_distribution()
-    with mpmath.workdps(DIGITS):
-        theta = mpmath.mpf(1) / 3
-        for gap in (1e-11, 1e-10, 1e-8):
-            edges = np.array([float(theta * (1 - gap)), np.inf])
-            cells, off = law.cells(edges), mpmath.mpf(law.edge_error(edges)[0])
-            # Under P, L is theta - 2 log(1 + (e^theta - 1) U), U uniform.
-            least, most = (
-                2 * (mpmath.expm1(x / 2) - x / 2) * mpmath.exp(theta - x / 2) / mpmath.expm1(theta)
-                for x in (theta - edges[0] - off, theta - edges[0] + off)
-            )
-            assert least * (1 - cells.slack[0]) <= cells.excess[0] <= most * (1 + cells.slack[0])
+    theta = arb(1) / 3
+    for gap in (1e-11, 1e-10, 1e-8):
+        edges = np.array([float(theta * (1 - gap)), np.inf])
+        (excess,), _, (slack,) = map(np.ndarray.tolist, law.cells(edges))
+        edge, off = edges.item(0), law.edge_error(edges).item(0)
+        # Under P, L is theta - 2 log(1 + (e^theta - 1) U), U uniform.
+        least, most = (
+            2 * ((x / 2).expm1() - x / 2) * (theta - x / 2).exp() / theta.expm1()
+            for x in (theta - edge - off, theta - edge + off)
+        )
+        assert least * (1 - slack) <= excess <= most * (1 + slack)
 
 
 ENDS = [
@@ -277,11 +275,8 @@ def test_exponential_mass_of_small_shift_is_accurate(shift, seen):
 
 @pytest.mark.parametrize("alpha", [1e-300, 1e-9, 0.3, 0.5, 0.75, 1 - 2.0**-53])
 def test_hypsecant_beta_contains_truth(alpha):
-    with mpmath.workdps(DIGITS):
-        turned = mpmath.exp(-mpmath.mpf(0.7)) / mpmath.tan(mpmath.pi * mpmath.mpf(alpha) / 2)
-        check(
-            LocationShift(st.hypsecant(), 0.7).bounds(alpha), 2 / mpmath.pi * mpmath.atan(turned), 0.0, 1e-9
-        )
+    truth = 2 / arb.pi() * (arb(-0.7).exp() / (arb.pi() * arb(alpha) / 2).tan()).atan()
+    check(LocationShift(st.hypsecant(), 0.7).bounds(alpha), truth, 0.0, 1e-9)
 
 
 def test_gumbel_power_orders_differ_and_disjoint_supports_reveal_everything():

@@ -200,6 +200,7 @@ def test_gdp_no_privacy_and_perfect_privacy():
 
 STEPS, LAPLACES = to.subsample(to.Gaussian(1), 0.01) ** 100, to.Laplace(0.1) ** 20
 FEW = to.Gaussian(0.3), to.Laplace(0.4) ** 2  # as many kinds, in a tenth of the time
+MANY_POOLED, FEW_POOLED = to.maximum(STEPS, LAPLACES), to.maximum(*FEW)
 
 
 @pytest.mark.slow
@@ -224,12 +225,12 @@ def test_gdp_minimum_needs_most_of_operands(failure, first, others):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("parts", "failure"),
-    [((STEPS, LAPLACES), 1e-10), ((STEPS, LAPLACES), 1e-2), (FEW, 1e-10)],
+    ("pooled", "failure"),
+    [(MANY_POOLED, 1e-10), (MANY_POOLED, 1e-2), (FEW_POOLED, 1e-10)],
     ids=["many 1e-10", "many 1e-2", "few"],
 )
-def test_gdp_maximum_is_bounded_by_operands(parts, failure):
-    result, single = to.maximum(*parts).gdp(failure), [f.gdp(failure) for f in parts]
+def test_gdp_maximum_is_bounded_by_operands(pooled, failure):
+    result, single = pooled.gdp(failure), [f.gdp(failure) for f in pooled.operands]
     assert result.bounds.lower <= min(one.bounds.upper for one in single)
     assert result.mu <= min(one.mu for one in single) * (1 + 1e-3)
     assert result.mu_minus == pytest.approx(min(one.mu_minus for one in single), rel=1e-3)
@@ -345,10 +346,10 @@ def test_gdp_least_rate(failure):
 @pytest.mark.parametrize(
     "f",
     [
-        to.maximum(*FEW),
+        FEW_POOLED,
         *(
             pytest.param(f, marks=pytest.mark.slow)
-            for f in (to.maximum(STEPS, LAPLACES), LAPLACES.group(2), STEPS.symmetrise(assume="both-orders"))
+            for f in (MANY_POOLED, LAPLACES.group(2), STEPS.symmetrise(assume="both-orders"))
         ),
     ],
 )

@@ -136,15 +136,8 @@ class TestRoots:
         low, high = roots.bound_inverse(sides, np.array([0.5, 1.2]))
         assert (low.tolist(), high.tolist()) == (pytest.approx([0.4, 0.0]), pytest.approx([0.6, 0.0]))
 
-    def test_largest_and_find_root(self):
+    def test_largest_is_next_to_the_end(self):
         assert roots.largest(lambda x: x <= 0.7, 0.0, 1.0) == pytest.approx(0.7)
-        for function, root in (
-            (lambda x: x**3 - 2, 2 ** (1 / 3)),
-            (lambda x: x - 9, 5.0),
-            (lambda x: x + 9, 0.0),
-            (lambda x: math.nan if x > 1 else x - 0.5, 0.5),
-        ):
-            assert roots.find_root(function, 0.0, 5.0) == pytest.approx(root, abs=1e-9)
 
 
 class TestPolygons:

@@ -2,11 +2,12 @@
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
+from flint import arb
 
 import tradeoff as to
+from tests.truth.balls import cumulative
 from tests.truth.continuous import Gaussian
 from tradeoff.limits.estimates import lattice
 
@@ -78,11 +79,9 @@ def test_epsilon_delta_clt_formula():
 @pytest.mark.parametrize("sigma", [0.5, 1.3, 10.0, 99.0, 101.0, 1e6])
 def test_dp_sgd_clt_equals_30_digits(sigma):
     p, steps, clt = 0.01, 5000, to.limits.dp_sgd_clt
-    with mpmath.workdps(40):
-        s, c = 1 / mpmath.mpf(sigma), mpmath.mpf(p) * mpmath.sqrt(steps)
-        poisson = c * mpmath.sqrt(mpmath.expm1(s**2))
-        inner = mpmath.exp(s**2) * mpmath.ncdf(1.5 * s) + 3 * mpmath.ncdf(-0.5 * s) - 2
-        fixed = mpmath.sqrt(2) * c * mpmath.sqrt(inner)
+    s, c = 1 / arb(sigma), arb(p) * arb(steps).sqrt()
+    poisson = c * (s**2).expm1().sqrt()
+    fixed = c * (2 * ((s**2).exp() * cumulative(1.5 * s) + 3 * cumulative(-0.5 * s) - 2)).sqrt()
     assert clt(p, sigma, steps).mu == pytest.approx(float(poisson), rel=1e-13)
     scheme = {"scheme": "without-replacement"}
     assert clt(p, sigma, steps, **scheme).mu == pytest.approx(float(fixed), rel=1e-11)

@@ -5,12 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 import tradeoff as to
 from tests.strategies import exact_curves
+from tests.truth.balls import cumulative
 from tests.truth.claims import check, overlap
 from tests.truth.continuous import Laplace
 from tests.truth.operators import ReversedPLD, Subsampled
@@ -167,8 +168,7 @@ def test_fixed_size_leaks_at_both_ends():
 def test_epsilon_of_inverse_near_rate_one_keeps_digits():
     # 1 - p + p e^-theta was once formed as 1 + p (e^-theta - 1): 24.842067 where 24.842173 is true.
     p, theta = 0.9999999999999983, 24.842173007081975
-    with mp.workdps(40):
-        truth = -mp.log(1 - mp.mpf(p) + mp.mpf(p) * mp.exp(-mp.mpf(theta)))
+    truth = -(1 - arb(p) + arb(p) * (-arb(theta)).exp()).log()
     assert (~to.subsample(to.Laplace(theta), p)).epsilon(0.0) == pytest.approx(float(truth), rel=1e-12)
 
 
@@ -177,10 +177,9 @@ def test_epsilon_of_inverse_near_rate_one_keeps_digits():
 def test_atom_at_zero_matches_60_digits(mu, p):
     low, _ = fixed_size(to.Gaussian(mu), p).laws()
     loss, log_p, slack, _ = low.atoms
-    with mp.workdps(60):
-        fixed_point = mp.ncdf(-mp.mpf(mu) / 2)  # f(x) = x, and f_p(x) - x is what the chord of slope -1 spans
-        mass = mp.mpf(p) * fixed_point + (1 - mp.mpf(p)) * (1 - fixed_point) - fixed_point
-        assert abs(mp.exp(mp.mpf(float(log_p[0]))) / mass - 1) <= slack[0]
+    fixed_point = cumulative(-arb(mu) / 2)  # f(x) = x, and f_p(x) - x is what the chord of slope -1 spans
+    mass = arb(p) * fixed_point + (1 - arb(p)) * (1 - fixed_point) - fixed_point
+    assert abs(arb(log_p.item(0)).exp() / mass - 1) <= slack[0]
     assert loss.tolist() == [0.0]
     assert slack[0] < 1e-12
     sketch = low.sketch()

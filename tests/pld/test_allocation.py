@@ -15,7 +15,7 @@ from tradeoff.pld.allocation import bound_epsilon, hockey_stick
 def delta_of_two(mu, epsilon):
     """Return E ((R + S)/2 - e^eps)_+: over S in closed form, over R by quadrature.
 
-    Below 2 e^eps the strike left to S is positive; the last 1e-25 before, where a logarithm diverges, is less.
+    Below 2 e^eps the strike left to S is positive; the last 1e-25 below, where a logarithm diverges, is less.
     """
     strike, mu, root = 2 * arb(epsilon).exp(), arb(mu), arb(2).sqrt()
 

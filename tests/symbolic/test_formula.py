@@ -29,10 +29,10 @@ FAMILIES = [
     (to.TotalVariation(DELTA), {DELTA: 0.1}),
     (to.approximate_dp(EPS, DELTA), {EPS: 0.7, DELTA: 0.1}),
     (to.Gaussian(MU) @ to.TotalVariation(DELTA), {MU: 0.8, DELTA: 0.1}),
-    (to.subsample(to.Gaussian(MU), P), {MU: 1.5, P: 0.25}),
+    (to.subsample(to.Laplace(EPS), P), {EPS: 1.5, P: 0.25}),
+    pytest.param(to.subsample(to.Gaussian(MU), P), {MU: 1.5, P: 0.25}, marks=pytest.mark.slow),
     (to.PureDP(EPS).group(3), {EPS: 0.3}),
 ]
-by_family = pytest.mark.parametrize(("curve", "values"), FAMILIES, ids=[repr(curve) for curve, _ in FAMILIES])
 
 
 def agree(one, two, rtol=1e-11):
@@ -41,14 +41,14 @@ def agree(one, two, rtol=1e-11):
     assert np.allclose(one.lower, two.upper, rtol=rtol, atol=1e-13)
 
 
-@by_family
+@pytest.mark.parametrize(("curve", "values"), FAMILIES, ids=repr)
 def test_formula_of_a_family_has_its_numbers(curve, values):
     written, numbers = curve.symbolic(ALPHA).subs(values), curve.subs(values)
     assert curve.symbolic(ALPHA).free_symbols == set(values)
     assert (curve.symbolic(ALPHA).symmetric, written.symmetric) == (numbers.symmetric, numbers.symmetric)
     agree(written.bounds(ALPHAS), numbers.bounds(ALPHAS))
     agree(written.bounds.delta(LOSSES), numbers.bounds.delta(LOSSES), rtol=1e-9)
-    levels = [0.05, 0.15] if P in values else [0.15, 0.4]  # at .4 a sample is at its kink, which is slow
+    levels = [0.05, 0.15] if {P, MU} <= set(values) else [0.15, 0.4]  # at .4 the other sample is at its kink
     agree(written.bounds.epsilon(levels), numbers.bounds.epsilon(levels))
     agree((~written).bounds(ALPHAS), (~numbers).bounds(ALPHAS), rtol=1e-9)
     assert "checked at 80 points" in written.assumptions[0]
@@ -255,15 +255,14 @@ def test_inverse_of_formula_has_its_losses():
         assert low <= -math.log(4 * delta) * (1 + 1e-15)
         assert high >= -math.log(4 * delta) * (1 - 1e-15)
         assert high - low < 1e-12
-    steep = to.Gaussian(19.28519098745821).symbolic()  # its own inverse, but not on the grid
-    assert (~steep).epsilon(1e-9) == pytest.approx(steep.epsilon(1e-9), rel=1e-12)
     assert 0 < (f @ to.Gaussian(1)).bounds.epsilon(1e-5).width < 0.02
 
 
 @pytest.mark.slow
 def test_product_with_a_steep_formula_is_narrow():
-    """Cheaper: a product with an inverse, above; the sample of by_family at its kink."""
-    sampled = to.subsample(to.Gaussian(1.5), 0.25)
-    agree(sampled.symbolic(ALPHA).bounds.epsilon([0.4]), sampled.bounds.epsilon([0.4]))
-    steep = to.Gaussian(19.28519098745821).symbolic()
-    assert 0 < (steep @ to.Gaussian(1)).bounds.epsilon(1e-5).width < 0.02
+    """Cheaper: a product with an inverse, above."""
+    steep = to.Gaussian(19.28519098745821).symbolic()  # its own inverse, but not on the grid
+    assert (~steep).epsilon(1e-9) == pytest.approx(steep.epsilon(1e-9), rel=1e-12)
+    steep = Symbolic((1 - ALPHA ** sp.Rational(1, 8)) ** 2, ALPHA)
+    low, high = (steep @ to.Gaussian(1)).bounds.epsilon(1e-5)
+    assert steep.bounds.epsilon(1e-5).lower < low < high < low + 0.02
