@@ -4,10 +4,10 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
-import mpmath as mp
 import numpy as np
 import pytest
 import sympy
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gumbel_r, logistic
@@ -147,8 +147,7 @@ def test_order_of_table_is_decided(f, below, others):
 def test_order_next_to_irrational_loss_is_never_wrong(units):
     third = to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0])
     epsilon = moved(math.log(3), units)
-    with mp.workdps(50):
-        below = bool(mp.mpf(epsilon) < mp.log(3))
+    below = bool(epsilon < arb(3).log())
     assert verdict(P(epsilon), third) in {below, None}
     assert verdict(third, P(epsilon)) in {not below, None}
 
