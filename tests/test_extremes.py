@@ -225,9 +225,7 @@ def test_subsampled_gaussian_at_largest_mu_answers_or_refuses():
 @pytest.mark.parametrize(
     "curve",
     [
-        to.PureDP(0.3) ** 5,
-        to.Laplace(0.3) ** 5,
-        to.subsample(to.Gaussian(1), 0.1) ** 10,
+        *(to.PureDP(0.3) ** 5, to.Laplace(0.3) ** 5, to.subsample(to.Gaussian(1), 0.1) ** 10),
         to.from_masses([0.5, 0.5], [0.2, 0.8]) ** 9,
     ],
     ids=repr,

@@ -20,10 +20,8 @@ BOTH = SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(0.5), 0.02)), 0.3)
 CASES = [
     (SubsampledPLD(GaussianLaw(2 / 3), 0.001), 15.9, 1300.0),
     (ReversedPLD(SubsampledPLD(GaussianLaw(1.0), 1e-4)), 12.0, 5e3),
-    (SubsampledPLD(GaussianLaw(2.5), 0.5), 1.3, 70.0),
-    (SubsampledPLD(GaussianLaw(0.03), 0.4), 0.6, 4e3),
-    (BOTH, 6.5, 900.0),
-    (ReversedPLD(BOTH), 3.0, 2e3),
+    *((SubsampledPLD(GaussianLaw(2.5), 0.5), 1.3, 70.0), (SubsampledPLD(GaussianLaw(0.03), 0.4), 0.6, 4e3)),
+    *((BOTH, 6.5, 900.0), (ReversedPLD(BOTH), 3.0, 2e3)),
 ]
 
 
@@ -112,11 +110,8 @@ def test_path_rule_errs_within_quadrature(digits, moved):
 @pytest.mark.parametrize(
     ("law", "c"),
     [
-        (SubsampledPLD(GaussianLaw(2.0), 0.01), 3.0),
-        (SubsampledPLD(GaussianLaw(0.1), 0.7), -4.0),
-        (SubsampledPLD(GaussianLaw(6.0), 0.3), 1.5),
-        (GaussianLaw(1.0), 5.0),
-        (ReversedPLD(BOTH), 3.0),
+        *((SubsampledPLD(GaussianLaw(2.0), 0.01), 3.0), (SubsampledPLD(GaussianLaw(0.1), 0.7), -4.0)),
+        *((SubsampledPLD(GaussianLaw(6.0), 0.3), 1.5), (GaussianLaw(1.0), 5.0), (ReversedPLD(BOTH), 3.0)),
         (SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(1.0), 0.4)), 0.6), -2.5),
     ],
 )
@@ -138,12 +133,8 @@ def test_half_line_rules_err_within_bounds(law, c, moved):
 @pytest.mark.parametrize(
     ("law", "c"),
     [
-        (GaussianLaw(0.5), 0.1),
-        (LaplaceLaw(2.0), 3.0),
-        (LaplaceLaw(2.0), 20.0),
-        (LaplaceLaw(1e-4), 0.5),
-        (ReversedPLD(SubsampledPLD(GaussianLaw(1.0), 0.3)), 3.0),
-        (BOTH, 6.5),
+        *((GaussianLaw(0.5), 0.1), (LaplaceLaw(2.0), 3.0), (LaplaceLaw(2.0), 20.0), (LaplaceLaw(1e-4), 0.5)),
+        *((ReversedPLD(SubsampledPLD(GaussianLaw(1.0), 0.3)), 3.0), (BOTH, 6.5)),
     ],
 )
 def test_tail_bounds_mass_and_variation(law, c):
@@ -179,14 +170,10 @@ def test_tail_bounds_mass_and_variation(law, c):
 
 
 GROWTHS = [
-    (0.591, 1.0, 0.999952, 0.32, 1.0, 0.0, 0.62),
-    (6.172, 1e-4, 0.99915, -1.82, 0.0, 3.03, 0.21),
-    (6.859, 0.0063, 0.9983, 0.99, 3.9, 3.21, 0.22),
-    (1.625, 0.0, 0.99942, -0.75, 96.0, 0.0, 0.92),
-    (6.084, 0.9993, 0.44, 29.73, 0.0, 0.0, 0.24),
-    (0.806, 1.0, 0.0, 29.59, 2.1, 6.81, 1.24),
-    (7.47, 0.93, 0.0, 0.52, 0.0, 5.23, 0.07),
-    (0.301, 1.1e-4, 0.9999949, 29.55, 0.0, 7.47, 1.94),
+    *((0.591, 1.0, 0.999952, 0.32, 1.0, 0.0, 0.62), (6.172, 1e-4, 0.99915, -1.82, 0.0, 3.03, 0.21)),
+    *((6.859, 0.0063, 0.9983, 0.99, 3.9, 3.21, 0.22), (1.625, 0.0, 0.99942, -0.75, 96.0, 0.0, 0.92)),
+    *((6.084, 0.9993, 0.44, 29.73, 0.0, 0.0, 0.24), (0.806, 1.0, 0.0, 29.59, 2.1, 6.81, 1.24)),
+    *((7.47, 0.93, 0.0, 0.52, 0.0, 5.23, 0.07), (0.301, 1.1e-4, 0.9999949, 29.55, 0.0, 7.47, 1.94)),
 ]
 """mu, shares of P and of Q, tilt, frequency, start and width of a panel: each needs a term of the bound."""
 

@@ -50,9 +50,7 @@ def test_series_and_frames_keep_index_and_columns():
     pandas = pytest.importorskip("pandas", reason="pandas, an extra, is not installed")
     series = pandas.Series([0.1, 0.2], index=["first", "second"], name="series")
     for name, ask in (
-        ("beta", LEAKING),
-        ("delta", LEAKING.delta),
-        ("epsilon", LEAKING.epsilon),
+        *(("beta", LEAKING), ("delta", LEAKING.delta), ("epsilon", LEAKING.epsilon)),
         ("beta", lambda x: LEAKING.bounds(x).upper),
     ):
         expected = pandas.Series(ask(series.to_numpy()), series.index, name=name)
@@ -89,10 +87,8 @@ def test_arrays_and_numbers_are_answered_in_kind():
 @pytest.mark.parametrize(
     ("f", "at", "value"),
     [
-        (RESPONSE, F(1, 7), F(4, 7)),
-        (RESPONSE, F(1, 2), F(1, 6)),
-        (RESPONSE @ RESPONSE, F(1, 32), F(23, 32)),
-        (~RESPONSE, 1 - F(1, 10**30), F(1, 3 * 10**30)),
+        *((RESPONSE, F(1, 7), F(4, 7)), (RESPONSE, F(1, 2), F(1, 6))),
+        *((RESPONSE @ RESPONSE, F(1, 32), F(23, 32)), (~RESPONSE, 1 - F(1, 10**30), F(1, 3 * 10**30))),
         (to.subsample(RESPONSE, F(1, 2)), F(1, 7), F(5, 7)),
     ],
     ids=repr,
@@ -112,10 +108,7 @@ def test_arithmetic_on_exact_answers_rounds_outward():
     third = RESPONSE.bounds(F(1, 9))
     assert (third.lower, third.upper) == (F(2, 3), F(2, 3))
     for result, truth in (
-        (third + 0.0, F(2, 3)),
-        (third * 3, F(2)),
-        (1 - third, F(1, 3)),
-        (third / third, F(1)),
+        *((third + 0.0, F(2, 3)), (third * 3, F(2)), (1 - third, F(1, 3)), (third / third, F(1))),
     ):
         assert F(result.lower) <= truth <= F(result.upper)
         assert np.nextafter(np.nextafter(result.lower, 9), 9) >= result.upper - 1e-15

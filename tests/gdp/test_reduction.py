@@ -208,11 +208,8 @@ MANY_POOLED, FEW_POOLED = to.maximum(STEPS, LAPLACES), to.maximum(*FEW)
 @pytest.mark.parametrize(
     ("first", "others"),
     [
-        (STEPS, (LAPLACES,)),
-        (STEPS, (LAPLACES, to.Laplace(0.4))),
-        (STEPS, (to.Identity(), LAPLACES)),
-        (FEW[0], FEW[1:]),
-        (FEW[0], (to.Identity(), FEW[1])),
+        *((STEPS, (LAPLACES,)), (STEPS, (LAPLACES, to.Laplace(0.4))), (STEPS, (to.Identity(), LAPLACES))),
+        *((FEW[0], FEW[1:]), (FEW[0], (to.Identity(), FEW[1]))),
     ],
 )
 def test_gdp_minimum_needs_most_of_operands(failure, first, others):

@@ -64,9 +64,7 @@ def same_curve(f, g, epsilon, alpha, *, width=0.02):
 RELATIONS = (
     *(relations.powers_split, relations.profile_turns, relations.twice_is_nothing),
     *(
-        relations.more_is_less_private,
-        relations.dual_holds,
-        relations.answers_fall,
+        *(relations.more_is_less_private, relations.dual_holds, relations.answers_fall),
         relations.range_is_covered,
     ),
 )

@@ -53,9 +53,7 @@ def test_moments_with_negligible_finite_mass_are_refused():
 
 
 TINY = [
-    to.Gaussian(5e-324),
-    to.Laplace(5e-324),
-    to.subsample(to.Gaussian(1e-300), 1e-100),
+    *(to.Gaussian(5e-324), to.Laplace(5e-324), to.subsample(to.Gaussian(1e-300), 1e-100)),
     to.subsample(to.Gaussian(1e-300), 1e-100, scheme="without-replacement"),
     to.subsample(to.mixture({to.Gaussian(5e-324): 0.5, to.Gaussian(1e-310): 0.5}), 0.1),
 ]

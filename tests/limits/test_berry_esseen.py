@@ -42,18 +42,13 @@ def test_band_contains_curve_and_narrows(family, n):
 @pytest.mark.parametrize(
     "curve",
     [
-        STEP**1000,
-        ~(STEP**1000),
+        *(STEP**1000, ~(STEP**1000)),
         pytest.param((STEP**1000).symmetrise(assume="either-order"), marks=pytest.mark.slow),
         to.approximate_dp(0.1, 1e-3) ** 100,
         to.Gaussian(0.1) ** 50 @ to.Laplace(0.2) ** 20 @ to.PureDP(0.1) ** 30,
         to.mixture({to.PureDP(0.1): 0.5, to.PureDP(0.3): 0.5}) ** 60,
-        to.minimum(to.PureDP(0.1), to.TotalVariation(0.01)) ** 5,
-        to.TotalVariation(0.3),
-        to.TotalVariation(1.0),
-        to.Identity(),
-        to.Gaussian(30.0),
-        to.Gaussian(math.inf),
+        *(to.minimum(to.PureDP(0.1), to.TotalVariation(0.01)) ** 5, to.TotalVariation(0.3)),
+        *(to.TotalVariation(1.0), to.Identity(), to.Gaussian(30.0), to.Gaussian(math.inf)),
         to.Gaussian(math.inf) @ to.Laplace(0.1) ** 10,
     ],
     ids=repr,
@@ -217,9 +212,7 @@ def test_upper_near_perfect_privacy_rounds_up():
 @pytest.mark.parametrize(
     "curve",
     [
-        to.PureDP(0.01) ** 1000,
-        to.Laplace(0.1) ** 400,
-        to.approximate_dp(0.1, 1e-3) ** 50,
+        *(to.PureDP(0.01) ** 1000, to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50),
         (STEP**1000).symmetrise(assume="either-order"),
     ],
     ids=repr,

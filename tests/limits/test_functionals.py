@@ -133,11 +133,8 @@ def test_functionals_add_over_factors(e, mu, m, n):
 @pytest.mark.parametrize(
     ("curve", "value"),
     [
-        (to.Identity(), 0),
-        (to.subsample(to.PureDP(1.0), 0.0), 0),
-        (to.TotalVariation(1e-6), math.inf),
-        (to.approximate_dp(1.0, 1e-6), math.inf),
-        (to.Gaussian(math.inf), math.inf),
+        *((to.Identity(), 0), (to.subsample(to.PureDP(1.0), 0.0), 0), (to.TotalVariation(1e-6), math.inf)),
+        *((to.approximate_dp(1.0, 1e-6), math.inf), (to.Gaussian(math.inf), math.inf)),
         (to.minimum(to.Gaussian(1.0), to.TotalVariation(0.1)), math.inf),
     ],
     ids=repr,

@@ -236,13 +236,9 @@ def nodes(draw):
     f, g = draw(plain), draw(plain)
     weight = draw(st.floats(0.05, 0.95))
     made = [
-        lambda: f,
-        lambda: to.mixture({f: weight, g: 1 - weight}) if f != g else f,
-        lambda: to.minimum(f, g),
-        lambda: f.symmetrise(assume="either-order"),
-        lambda: f @ g,
-        lambda: thin(f, weight),
-        lambda: ~thin(f, weight),
+        *(lambda: f, lambda: to.mixture({f: weight, g: 1 - weight}) if f != g else f),
+        *(lambda: to.minimum(f, g), lambda: f.symmetrise(assume="either-order"), lambda: f @ g),
+        *(lambda: thin(f, weight), lambda: ~thin(f, weight)),
     ]
     return made[draw(st.integers(0, len(made) - 1))]()
 
@@ -283,11 +279,7 @@ def test_order_by_construction_holds(f, g, p):
     if f not in {g, product} and g != product:
         low, mean, high = to.minimum(f, g), to.mixture({f: p, g: 1 - p}), to.maximum(f, g)
         for above, below in (
-            (high, f),
-            (f, low),
-            (high, mean),
-            (mean, low),
-            (mean, to.mixture({f @ g: p, g: 1 - p})),
+            *((high, f), (f, low), (high, mean), (mean, low), (mean, to.mixture({f @ g: p, g: 1 - p}))),
         ):
             assert verdict(above, below) is not False
 

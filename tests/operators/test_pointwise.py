@@ -223,10 +223,8 @@ LOSSES = np.array([-3.0, 0.0, 0.7, 1.5, 3.0, 4.5, 6.0, 8.5, 12.0, 17.0, 30.0])
 @pytest.mark.parametrize(
     "order",
     [
-        to.subsample(to.Gaussian(2), 1e-4) ** 10**5,
-        to.subsample(to.Gaussian(1), 0.01) ** 1000,
-        to.subsample(to.Laplace(2), 0.1) ** 20,
-        to.subsample(to.approximate_dp(1, 1e-6), 0.3) ** 5,
+        *(to.subsample(to.Gaussian(2), 1e-4) ** 10**5, to.subsample(to.Gaussian(1), 0.01) ** 1000),
+        *(to.subsample(to.Laplace(2), 0.1) ** 20, to.subsample(to.approximate_dp(1, 1e-6), 0.3) ** 5),
         to.subsample(to.Gaussian(1), 0.5) @ to.Laplace(0.3),
     ],
     ids=repr,

@@ -163,11 +163,8 @@ class TestExtremes:
     @pytest.mark.parametrize(
         "curve",
         [
-            pytest.param(to.Gaussian(40), marks=pytest.mark.slow),
-            to.Gaussian(1e4),
-            to.PureDP(1000),
-            to.Gaussian(1e-13),
-            to.TotalVariation(1e-300),
+            *(pytest.param(to.Gaussian(40), marks=pytest.mark.slow), to.Gaussian(1e4), to.PureDP(1000)),
+            *(to.Gaussian(1e-13), to.TotalVariation(1e-300)),
         ],
         ids=repr,
     )

@@ -300,9 +300,7 @@ LIKE = sp.Symbol("s"), sp.Symbol("s", positive=True)
 @pytest.mark.parametrize(
     "join",
     [
-        lambda f, g: f @ g,
-        lambda f, g: to.mixture({f: 0.5, g: 0.5}),
-        lambda f, g: (f @ g).group(2),
+        *(lambda f, g: f @ g, lambda f, g: to.mixture({f: 0.5, g: 0.5}), lambda f, g: (f @ g).group(2)),
         to.maximum,
     ],
 )
@@ -346,14 +344,9 @@ def test_subs_rounds_parameters_up():
 def test_curve_with_symbols_left_refuses_every_number(operator):
     curve = OPERATORS[operator](to.Gaussian(s))
     questions = (
-        lambda: curve(0.3),
-        lambda: curve.delta(1.0),
-        lambda: curve.epsilon(1e-5),
-        lambda: curve.tabulate([0.5]),
-        lambda: curve >= to.Laplace(0.1),
-        lambda: curve.dominates(GAUSS, failure=0.1),
-        lambda: curve.law.cdf(0.1),
-        lambda: curve.lower,
+        *(lambda: curve(0.3), lambda: curve.delta(1.0), lambda: curve.epsilon(1e-5)),
+        *(lambda: curve.tabulate([0.5]), lambda: curve >= to.Laplace(0.1)),
+        *(lambda: curve.dominates(GAUSS, failure=0.1), lambda: curve.law.cdf(0.1), lambda: curve.lower),
         lambda: to.compare(curve),
     )
     for question in questions:

@@ -192,10 +192,8 @@ def test_formulas_answer_symbols():
     "make",
     [
         lambda _: to.TotalVariation(ALPHA).symbolic(ALPHA),
-        lambda _: to.Laplace(2 * ALPHA).symbolic(ALPHA),
-        lambda f: f.symbolic(K),
-        lambda f: f.subs({K: ALPHA}),
-        lambda f: (f @ to.TotalVariation(ALPHA)).symbolic(ALPHA),
+        *(lambda _: to.Laplace(2 * ALPHA).symbolic(ALPHA), lambda f: f.symbolic(K)),
+        *(lambda f: f.subs({K: ALPHA}), lambda f: (f @ to.TotalVariation(ALPHA)).symbolic(ALPHA)),
     ],
 )
 def test_symbol_of_the_type_one_error_is_not_a_parameter(make):
@@ -206,19 +204,12 @@ def test_symbol_of_the_type_one_error_is_not_a_parameter(make):
 @pytest.mark.parametrize(
     "pass_text",
     [
-        Symbolic,
-        lambda code: Symbolic(code.encode()),
-        lambda code: Symbolic([code]),
-        lambda code: Symbolic(1 - ALPHA, code),
-        lambda code: Symbolic(1 - ALPHA, ALPHA).symbolic(code),
+        *(Symbolic, lambda code: Symbolic(code.encode()), lambda code: Symbolic([code])),
+        *(lambda code: Symbolic(1 - ALPHA, code), lambda code: Symbolic(1 - ALPHA, ALPHA).symbolic(code)),
         lambda code: Symbolic(LOGISTIC, ALPHA).subs({K: code}),
-        lambda code: Symbolic(LOGISTIC, ALPHA).subs({code: 1}),
-        Symbolic(LOGISTIC, ALPHA),
-        to.Gaussian,
-        lambda code: to.Gaussian(MU).epsilon([code]),
-        lambda code: to.Gaussian(MU).subs({MU: code}),
-        lambda code: to.Gaussian(MU * 2).subs({MU: code}),
-        lambda code: to.Gaussian(MU).bayes_risk(code),
+        *(lambda code: Symbolic(LOGISTIC, ALPHA).subs({code: 1}), Symbolic(LOGISTIC, ALPHA), to.Gaussian),
+        *(lambda code: to.Gaussian(MU).epsilon([code]), lambda code: to.Gaussian(MU).subs({MU: code})),
+        *(lambda code: to.Gaussian(MU * 2).subs({MU: code}), lambda code: to.Gaussian(MU).bayes_risk(code)),
         lambda code: to.subsample(to.Gaussian(MU), code),
     ],
 )

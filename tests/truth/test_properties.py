@@ -128,9 +128,7 @@ class TestLeakThinnedAndTurned:
     def test_operators_of_it(self, part):
         mixed = Mixture(((0.5, part), (0.5, PureDP(0.5))))
         for spec, question, at in (
-            (mixed, "epsilon", 1e-3),
-            (mixed, "beta", 0.249),
-            (Maximum((part, PureDP(0.7))), "beta", 0.3),
+            *((mixed, "epsilon", 1e-3), (mixed, "beta", 0.249), (Maximum((part, PureDP(0.7))), "beta", 0.3)),
             (Minimum((part, PureDP(0.7))), "epsilon", 1e-3),
             (Product(((part, 1), (SHORT, 1))), "beta", 0.249),
             (Product(((mixed, 1), (PureDP(0.3), 2))), "delta", 0.3),
@@ -259,11 +257,9 @@ AGAIN = Polygon(
 @pytest.mark.parametrize(
     ("operator", "one", "two", "alpha"),
     [
-        ("maximum", FIRST, OTHER, 0.28694617296276215),
-        ("maximum", THIRD, FOURTH, 0.44779084067518693),
+        *(("maximum", FIRST, OTHER, 0.28694617296276215), ("maximum", THIRD, FOURTH, 0.44779084067518693)),
         ("both-orders", TURNED, None, 0.2682100535775944),
-        ("both-orders", AGAIN, None, 0.19037035314969225),
-        ("minimum", FIRST, OTHER, 0.28694617296276215),
+        *(("both-orders", AGAIN, None, 0.19037035314969225), ("minimum", FIRST, OTHER, 0.28694617296276215)),
         ("either-order", TURNED, None, 0.2682100535775944),
     ],
 )
