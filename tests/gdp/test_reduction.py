@@ -1,29 +1,20 @@
-"""The least mu against suprema by mpmath, exact vertices and brute force; what is reported lies below."""
+"""The least mu against suprema in balls, exact vertices and brute force; what is reported lies below."""
 
 from fractions import Fraction
 
-import mpmath as mp
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx
 from hypothesis import given, settings
 
 import tradeoff as to
-from tests.golden.oracle import exact
 from tests.strategies import curves, log_uniform, vertices
 from tests.truth.atoms import PureDP
+from tests.truth.balls import ball, quantile
 from tests.truth.claims import check, overlap
 from tests.truth.continuous import Gaussian
 from tests.truth.operators import Product
 from tradeoff.gdp.cells import least_mu
-
-mp.mp.dps = 40
-
-
-def quantile(p):
-    """Phi^-1 in forty digits, of no deep tail."""
-    assert p > mp.mpf("1e-20")
-    return mp.sqrt(2) * mp.erfinv(2 * mp.mpf(p) - 1)
 
 
 def need(alpha, beta, d):
@@ -46,17 +37,17 @@ def holds(result, truth, width):
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0])
 def test_gdp_pure_dp_equals_closed_form(epsilon):
-    truth = -2 * quantile(1 / (1 + mp.exp(epsilon)))
+    kink = 1 / (1 + arb(epsilon).exp())
     result = to.PureDP(epsilon).gdp(failure=0)
-    holds(result, truth, 1e-9)
-    assert result.tight_at == pytest.approx(float(1 / (1 + mp.exp(epsilon))), rel=1e-6)
+    holds(result, -2 * quantile(kink), 1e-9)
+    assert result.tight_at == pytest.approx(float(kink), rel=1e-6)
 
 
 @pytest.mark.parametrize("d", [0, 1e-10, 1e-3])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_gdp_laplace_encloses_supremum(epsilon, d):
-    e, d = mp.mpf(epsilon), mp.mpf(d)
-    truth = largest(lambda a: need(a, mp.exp(-e) / (4 * a), d), mp.exp(-e) / 2, mp.mpf(1) / 2)
+    tail = (-arb(epsilon)).exp()
+    truth = largest(lambda a: need(a, tail / (4 * a), arb(d)), tail / 2, arb(1) / 2)
     holds(to.Laplace(epsilon).gdp(float(d)), truth, 1e-9)
 
 
@@ -118,8 +109,8 @@ def test_gdp_polygon_encloses_vertices(points):
         assert result.mu == np.inf
         assert "for every finite mu" in result.reason
         return
-    inner = [(exact(a), exact(b)) for a, b in zip(*points, strict=True) if 0 < b < 1 and a]
-    truth = max([need(a, b, 0) for a, b in inner], default=mp.mpf(0))
+    inner = [(ball(a), ball(b)) for a, b in zip(*points, strict=True) if 0 < b < 1 and a]
+    truth = max([need(a, b, 0) for a, b in inner], default=arb(0))
     assert result.bounds.lower - 1e-13 <= truth <= result.mu
     assert result.mu <= float(truth) + 1e-7
 
@@ -317,10 +308,10 @@ def test_gdp_far_losses_are_covered(nu, p, q, needed_there):
 def test_gdp_tiny_pure_dp_is_at_least_corner(epsilon, failure):
     """(1 - d) G_mu(a/(1 - d)) = a = 1/(1 + e^eps); mu < 1e-5 is sqrt(2 pi) (1 - 2 a/(1 - d)) to 1e-11."""
     low, high = to.PureDP(epsilon).gdp(failure=failure).bounds
-    with mp.workdps(400):
-        level = 1 / (1 + mp.exp(epsilon)) / (1 - mp.mpf(failure))
-        true = max(mp.sqrt(2 * mp.pi) * (1 - 2 * level), mp.mpf(0))
-        assert low <= true * (1 + mp.mpf("1e-11"))
+    with ctx.workprec(1400):
+        level = 1 / (1 + arb(epsilon).exp()) / (1 - arb(failure))
+        true = ((2 * arb.pi()).sqrt() * (1 - 2 * level)).max(arb(0))
+        assert low <= true * (1 + arb("1e-11"))
         assert high >= true
     assert high <= float(true) + 1e-14
 

@@ -311,6 +311,16 @@ def test_profile_is_above_its_pairs(epsilon, delta):
         assert not f >= dp(epsilon, delta * 0.999)
 
 
+def test_profile_is_the_maximum_of_its_pairs():
+    profile = to.Profile.from_epsilon_delta
+    f = profile(PAIRS)
+    assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
+    assert f >= profile({0.5: 0.1})
+    assert not profile({0.5: 0.1}) >= f
+    assert profile({0.5: 0.1}) == dp(0.5, 0.1) == profile({0.5: 0.1, 0.7: 0.2})  # which it implies
+    assert profile({0: THIRD}) == TV(THIRD)
+
+
 def test_order_of_permuted_masses_is_equality():
     p, q = [0.1, 0.2, 0.3, 0.4], [0.35, 0.15, 0.45, 0.05]
     f = to.from_masses(p, q)
@@ -371,13 +381,3 @@ def test_product_is_strictly_below_factor(f, h):
     product = f @ h
     if h.delta(0.0) > 0 and h.bounds.delta(0.0).lower > 1e-9 and f.delta(0.0) < 1:
         assert verdict(product, f) is not True
-
-
-def test_profile_is_above_the_maximum_of_its_pairs():
-    profile = to.Profile.from_epsilon_delta
-    f = profile(PAIRS)
-    assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
-    assert f >= profile({0.5: 0.1})
-    assert not profile({0.5: 0.1}) >= f
-    assert profile({0.5: 0.1}) == dp(0.5, 0.1) == profile({0.5: 0.1, 0.7: 0.2})  # which it implies
-    assert profile({0: THIRD}) == TV(THIRD)
