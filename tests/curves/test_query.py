@@ -217,7 +217,7 @@ def test_loss_quantile_of_a_gaussian_contains_the_truth(mu):
         assert low <= truth <= high <= truth + 1e-4 * min(mu, 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(exact_curves, st.floats(0.001, 0.999))
 def test_loss_quantile_of_a_polygon_contains_the_truth(f, delta):
     steps = [(c - a, b - d) for (a, b), (c, d) in pairwise(f.vertices)]

@@ -460,7 +460,9 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "laplace" else name for name in KNOWN]
+)
 def test_generic_pair_contains_closed_form(name):
     make, g = KNOWN[name]
     f = make()

@@ -331,15 +331,9 @@ def test_gdp_least_rate(failure):
     assert (result.bounds.upper > 0) == (failure == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "f",
-    [
-        FEW_POOLED,
-        *(
-            pytest.param(f, marks=pytest.mark.slow)
-            for f in (MANY_POOLED, LAPLACES.group(2), STEPS.symmetrise(assume="both-orders"))
-        ),
-    ],
+    "f", [FEW_POOLED, MANY_POOLED, LAPLACES.group(2), STEPS.symmetrise(assume="both-orders")], ids=repr
 )
 def test_gdp_polygon_curves_request_no_tolerance(f, monkeypatch):
     def refused(*_):

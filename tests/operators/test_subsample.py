@@ -25,6 +25,7 @@ SAMPLED_RATES = st.one_of(
 SHIFTS = st.floats(0.05, 45)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     theta=SHIFTS,
