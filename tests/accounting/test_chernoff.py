@@ -155,6 +155,13 @@ def test_sum_of_line_errs_within_bounds(size, silent, c):
             assert error <= 1e-9 * float(np.sum(np.abs(line._sums.values)))
 
 
+def test_line_that_is_nothing_everywhere_has_bounds():
+    line = drawn(9000, 1.5)
+    line.log[:] = -np.inf
+    low, high = line.psi(AT)
+    assert np.all((low == 0) & (high > 0))
+
+
 def test_polynomials_bound_time_value_of_gaussian():
     """1 - u M(u), between neighbours: M falls, u M(u) rises, and so does every single power."""
     most, least = ([arb(a) for a in powers] for powers in (_MOST, _LEAST))

@@ -213,5 +213,8 @@ def test_sensitivities_of_a_maximum_irrelevant_or_without_slope():
     slopes = {row["value"]: row["d epsilon"] for row in rows if row["parameter"] != "count"}
     assert slopes[0.3] == 0
     assert slopes[1.0] > slopes[0.5] > 0
+    steps = lambda v: to.subsample(to.Laplace(v), 0.1) ** 5  # noqa: E731 - its line takes too many nodes
+    low, high = (steps(v).epsilon(DELTA, tol=1e-9) for v in (0.999, 1.001))
+    assert steps(1).sensitivities(delta=DELTA)["d epsilon"][0] == pytest.approx((high - low) / 2e-3, rel=1e-5)
     with pytest.raises(to.errors.DomainError, match="too large for the smoothing"):
         (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)
