@@ -268,16 +268,20 @@ class Composition:
             result[mine[near]] = (Bounds(x.lower[mine], x.upper[mine]) - log1p(-Bounds.of(c))).upper[near]
         return result
 
-    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
-        """Estimate losses whose tests have size alpha, and the spread of losses, as the first engine does."""
+    def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
+        """Return the losses, by the first engine's estimate, whose tests have size alpha, and their spread.
+
+        One pair, or none where no engine answers.
+        """
         for engine, _ in self.choices(query_options().method):
             return [(engine.loss_at_alpha(alpha), engine.cumulant.spread)]
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        """Bound delta(epsilon) from above by the supremum of losses, Chernoff's bound, or lines.
+        """Bound delta(epsilon) from above: by the supremum of losses, Chernoff's bound, or a coarse line.
 
-        Those cost about half as much at a known loss as where it is looked for.
+        The next of these is computed only where the last is above ``level``, the delta to compare with. A
+        line costs half as much at a known loss as a search for the loss.
         """
         (_, high), waiting = self._known("delta", epsilon)
         if waiting.any() and not self.spent and self.contour.possible:

@@ -413,8 +413,8 @@ class Derived(TradeOff):
     def depth(self) -> int:
         return 1 + max(operand.depth for operand in self.operands)
 
-    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
-        return [place for operand in self.operands for place in operand.expected(alpha)]
+    def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
+        return [place for operand in self.operands for place in operand.estimate_losses(alpha)]
 
     @property
     def symmetric(self) -> bool:

@@ -104,7 +104,7 @@ class CurveHooks(ABC):
         low, high = exp(epsilon) * delta - expm1(epsilon)
         return low, high
 
-    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
+    def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
         """Estimate the losses, or NaN, about which the suprema f(alpha) are reached, and their spread."""
         return []
 
@@ -354,7 +354,7 @@ def beta_from_delta(curve: Any, alpha: Array, tol: float | None) -> Pair:
     at = alpha[inside, None]
     every = np.arange(-4.0, 5 + min(max(curve.sup_loss, 0.0), 40.0), 4.0)
     about = np.array([-0.06, -0.02, 0.02, 0.06])
-    places = [loss[:, None] + spread * about for loss, spread in curve.expected(at[:, 0])]
+    places = [loss[:, None] + spread * about for loss, spread in curve.estimate_losses(at[:, 0])]
     losses = np.hstack([np.full_like(at, np.nan), *places])
     losses[~np.isfinite(losses)] = np.nan
     corner = (losses < 0).any(axis=1, keepdims=True) & (losses > 0).any(axis=1, keepdims=True)

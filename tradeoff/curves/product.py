@@ -170,8 +170,8 @@ class Tensor(TradeOff):
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self._answer("epsilon", delta, tol)
 
-    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
-        return [] if self._scaled else self._engines.sides[0].expected(alpha)
+    def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
+        return [] if self._scaled else self._engines.sides[0].estimate_losses(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
         return (

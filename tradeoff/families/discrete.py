@@ -290,7 +290,7 @@ class AllocatedCurve(_OneOfSteps):
             low[rest], high[rest] = super().epsilon_bounds(delta[rest], tol)
         return low, high
 
-    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
+    def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
         spread = math.sqrt(math.log1p(math.expm1(min(self.mu**2, 700.0)) / self.steps))  # of a lognormal Y
         return [(-spread * spread / 2 - spread * ndtri(alpha), spread)]
 

@@ -157,9 +157,9 @@ class HullOfMinimum(_Pooled):
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self._largest_answer("delta", epsilon, tol)
 
-    def expected(self, alpha: Array) -> list[tuple[Array, float]]:
+    def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
         """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
-        result = super().expected(alpha)
+        result = super().estimate_losses(alpha)
         if not result:
             return []
         losses = np.array([loss for loss, _ in result])

@@ -220,7 +220,10 @@ class Allocation:
         return low * (1 - 4 * UNIT), high * (1 + 4 * UNIT)
 
     def _sizes(self, cut: Cut | None, epsilon: float) -> tuple[Array, Array]:
-        """Return tilts of the side of a line, and about the log of its integrand at them."""
+        """Return the tilts rho on one side of 0, and about log |integrand| of a line through each.
+
+        That is (e^epsilon - 1) rho + log E e^(-rho (Y - 1)) - 2 log |rho|, and rho < 0 for the bulk of a cut.
+        """
         rho, _, log = self._table(cut)
         side = rho < 0 if cut and not cut.jump else rho > 0
         return rho[side], (math.expm1(epsilon) * rho + log - 2 * np.log(np.abs(rho)))[side]
