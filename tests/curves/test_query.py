@@ -19,7 +19,7 @@ from tests.strategies import curves, exact_curves, log_uniform
 from tests.truth.balls import ball, cumulative, quantile
 from tests.truth.claims import check, overlap
 from tradeoff.accounting.planner import Composition
-from tradeoff.errors import SizeError
+from tradeoff.errors import SizeError, Undecided
 
 F = Fraction  # short in formulas
 
@@ -310,3 +310,23 @@ def test_operators_nested_too_deeply_are_refused_in_a_sentence(nest):
         curve = nest(curve)
     with pytest.raises(SizeError, match="at most 64 operators"):
         nest(curve)
+
+
+class Profile(to.TradeOff):
+    """PureDP(1) by two hooks alone."""
+
+    symmetric = True
+
+    def delta_bounds(self, epsilon, tol):
+        return to.PureDP(1).delta_bounds(epsilon, tol)
+
+
+def test_curve_without_a_supremum_claims_no_loss():
+    f = Profile()
+    for answer, truth in (
+        *((f.bounds.epsilon(0), 1), (f.bounds.renyi(np.inf), 1), ((f @ to.PureDP(1)).bounds.epsilon(0), 2)),
+        (to.subsample(f, 0.1).bounds.epsilon(0), math.log(1 + 0.1 * math.expm1(1))),
+    ):
+        assert truth in answer
+    with pytest.raises(Undecided):
+        _ = f >= to.PureDP(2)

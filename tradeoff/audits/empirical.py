@@ -93,9 +93,9 @@ class Empirical(Displayed):
     _described: str = field(init=False)
 
     def __post_init__(self) -> None:
-        at = None if self.thresholds is None else sort_scores("thresholds", self.thresholds)
-        null = sort_scores("null_scores", self.null)
-        alternative = sort_scores("alternative_scores", self.alternative)
+        at = None if self.thresholds is None else sort_numbers("thresholds", self.thresholds)
+        null = sort_numbers("null_scores", self.null)
+        alternative = sort_numbers("alternative_scores", self.alternative)
         confidence, (n, m) = check_confidence(self.confidence), (len(null), len(alternative))
         vars(self).update(null=null, alternative=alternative, confidence=confidence, thresholds=at)
         if at is not None:
@@ -377,11 +377,11 @@ def empirical(
     return Empirical(null_scores, alternative_scores, confidence, thresholds)  # type: ignore[arg-type]  # it makes arrays
 
 
-def sort_scores(name: str, values: Numbers) -> Array:
-    """Return checked scores in order, as an array that cannot be written to."""
+def sort_numbers(name: str, values: Numbers) -> Array:
+    """Return numbers, infinite ones allowed, in rising order, as an array that cannot be written to."""
     array = reals(name, values)
     if array.ndim != 1 or not len(array):
-        raise domain(name, values, "one list of numbers", "give at least one score")
+        raise domain(name, values, "one list of numbers", "give at least one number, in a flat list")
     if np.isnan(array).any():
         raise domain(f"{name}[{int(np.argmax(np.isnan(array)))}]", math.nan, "a number", "leave it out")
     array = np.sort(array)
@@ -422,7 +422,7 @@ class LossSample:
 
     def __post_init__(self) -> None:
         for name, impossible in (("under_p", np.inf), ("under_q", -np.inf)):
-            result = sort_scores(f"losses_{name}", getattr(self, name))
+            result = sort_numbers(f"losses_{name}", getattr(self, name))
             if impossible in result:
                 allowed = "less than inf" if impossible > 0 else "greater than -inf"
                 remedy = f"L = log dQ/dP = {impossible} has probability 0 under {name[-1].upper()}"

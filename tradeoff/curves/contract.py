@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, overload
 
-import numpy as np
-
 from tradeoff._attached import CurveMethods
 from tradeoff.accounting.options import Explanation, cache_by_options
 from tradeoff.curves.hooks import CurveHooks, gathered
@@ -427,11 +425,6 @@ class Derived(TradeOff):
     @property
     def assumptions(self) -> tuple[str, ...]:
         return gathered(self.operands)
-
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        """Bound sup L over the finite losses, in nats."""
-        return Bounds(-np.inf, np.inf)
 
     @property
     def arguments(self) -> tuple[Any, ...]:

@@ -172,8 +172,8 @@ class CurveHooks(ABC):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        """Bounds on sup L over the finite losses, in nats; by default infinite."""
-        return Bounds(np.inf, np.inf)
+        """Bounds on sup L over the finite losses, in nats; by default nothing is known."""
+        return Bounds(-np.inf, np.inf)
 
     @property
     def sup_loss(self) -> float:

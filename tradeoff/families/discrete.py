@@ -54,6 +54,10 @@ class IntegerNoise(CurveFromPLD):
         object.__setattr__(self, "shift", shift)
 
     @property
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(math.inf, math.inf)
+
+    @property
     def notation(self) -> str:
         size = getattr(self, self.size)
         shown = f"{size:.6g}" if isinstance(size, float) else str(size)
@@ -238,6 +242,10 @@ class _OneOfSteps(TradeOff):
     reverse: bool
     symmetric = False
     composed = True
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(math.inf, math.inf)
 
     @abstractmethod
     def both_laws(self) -> tuple[AtomicLaw, AtomicLaw]:

@@ -66,7 +66,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.intervals.bounds import Array, Complex
-from tradeoff.pld.law import logarithm
+from tradeoff.pld.law import complex_log1p
 from tradeoff.pld.units import TINY, UNIT
 
 STEEPEST = 20.0  # largest mu: above it, one step among many hides little
@@ -471,7 +471,7 @@ class Allocation:
             far, shift = np.abs(here) / t, above if centred else strike
             slip = lost + left + right + UNIT * (flat + far * tilted)
             modulus = np.abs(mean + centred)
-            log_mean = logarithm(mean, slip).log if centred else np.log(mean)
+            log_mean = complex_log1p(mean, slip).log if centred else np.log(mean)
             # A mean that is not distinguished from 0 has the logarithm -inf: its power is left out.
             known = np.isfinite(log_mean)
             log_mean = np.where(known, t * log_mean, 0)
@@ -484,7 +484,7 @@ class Allocation:
             if cut and cut.jump:
                 part = np.sum((values + centred) * outside, axis=1)
                 slip_out = lost_out + UNIT * (flat_out + far * tilted_out)
-                log_rest = t * logarithm(-part / (mean + centred), slip * 0).log
+                log_rest = t * complex_log1p(-part / (mean + centred), slip * 0).log
                 value, units_z = value * -np.expm1(log_rest), units_z + 40 * np.abs(log_rest)
                 most = np.log(np.maximum(modulus, np.abs(mean + centred - part)) + slip + slip_out)
                 # |a^t - b^t| <= t |a - b| max(|a|, |b|)^(t-1): of its own error, and where it is left out.

@@ -29,8 +29,8 @@ from tradeoff.pld.law import (
     PrivacyLossDistribution,
     Transform,
     combine_masses_at_infinity,
+    complex_log1p,
     in_order,
-    logarithm,
 )
 from tradeoff.pld.special import log_pmf
 from tradeoff.pld.units import TINY, UNIT
@@ -301,7 +301,7 @@ class DiscreteGaussianTransform(Transform):
         bell = -((self.sigma * rest) ** 2) / 2
         tilt = self.sigma**2 * np.abs(rest) * slip
         tilt += 8 * UNIT * (np.abs(bell) + self.rest * 16 * (1 + abs(self.centre)))
-        tail = logarithm(others, off)
+        tail = complex_log1p(others, off)
         log: Complex = tail.log + (bell - math.log1p(self.base)) - 2j * np.pi * fraction * cycles
         # The centre is a float too, of rounded terms: its error moves every phase.
         moved = 8 * UNIT * y * self.pace * (1 + abs(self.centre) + self.shift)

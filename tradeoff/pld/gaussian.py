@@ -40,7 +40,14 @@ from tradeoff.pld.components import (
     extremes,
     tilted,
 )
-from tradeoff.pld.law import Cells, LogRatio, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
+from tradeoff.pld.law import (
+    Cells,
+    LogRatio,
+    PlanningPoints,
+    PrivacyLossDistribution,
+    Transform,
+    complex_log1p,
+)
 from tradeoff.pld.special import integrate
 from tradeoff.pld.units import TINY, UNIT, few_bits, position_slack
 
@@ -197,7 +204,7 @@ def path_points(
 
 def _log1p(v: Complex, error: Array) -> LogRatio:
     """Return log(1 + v), v known to ``error``: ``logarithm`` with 32 units more of large ones."""
-    result = logarithm(v, error)
+    result = complex_log1p(v, error)
     large = np.where(np.abs(v) < 0.5, 0.0, np.abs(result.log))
     return result._replace(error=result.error + 32 * UNIT * large)
 

@@ -110,13 +110,13 @@ class Transformed(Protocol):
         """Return M(c + iy)/M(c), known to about e^-digits, or None."""
 
 
-def logarithm(u: Complex, error: Array) -> LogRatio:
-    """Return log(1 + u), u known to ``error``, with no loss for small u.
+def complex_log1p(u: Complex, error: Array) -> LogRatio:
+    """Return log(1 + u), |1 + u| of size 1 at most, u known to ``error``, with no loss for small u.
 
     Within |u| < 1/2 the modulus comes from |1 + u|^2 - 1 = Re u (2 + Re u) + (Im u)^2, known to 8 units of
     |u|: at most 16 after the root and the logarithm, which adds 12 of its own. Elsewhere 1 + u, its modulus,
     logarithm and angle are of size 1 and lose less. A number known to ``off`` has a logarithm and an angle
-    known to off/(modulus - off).
+    known to off/(modulus - off). ``ceiling`` is cut at 0, so it is no bound where |1 + u| may exceed 1.
     """
     rho = 1 + u
     near = np.abs(u) < 0.5

@@ -19,7 +19,7 @@ import numpy as np
 
 from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
-from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, logarithm
+from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, complex_log1p
 from tradeoff.pld.units import UNIT
 
 _BLOCK = 64  # points added up at once
@@ -261,7 +261,7 @@ class Level:
     def ratio(self, y: Array, *, even: bool) -> LogRatio:
         """Sum w_j (e^(iy d_j) - 1)."""
         (u,), heads = self._sums(y, self.w, even=even)
-        return logarithm(u, self._error(y, u, heads))
+        return complex_log1p(u, self._error(y, u, heads))
 
     def _equispaced(self, y: Array, *weights: Any) -> tuple[list[Complex], Array]:
         """Return ``_sums`` by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1), and the x of all y.
@@ -305,7 +305,7 @@ class Level:
             drift = drift + 4 * UNIT * _sum(np.abs(weighted * self.d))
         slope = radius * 1j * (_sum(weighted) + slope)
         error: Array = self._error(y, u, heads) + radius * (known + y * drift) + radius**2 / 2 * variance
-        return np.asarray(np.maximum(*logarithm(np.array([u + slope, u - slope]), error).ceiling))
+        return np.asarray(np.maximum(*complex_log1p(np.array([u + slope, u - slope]), error).ceiling))
 
     def far(self, y: float) -> Array:
         """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0, row by row."""

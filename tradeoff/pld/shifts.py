@@ -19,7 +19,7 @@ from tradeoff.pld.law import (
     PlanningPoints,
     PrivacyLossDistribution,
     Transform,
-    logarithm,
+    complex_log1p,
 )
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.units import UNIT, position_slack
@@ -186,7 +186,7 @@ class LaplaceTransform(QuadratureTransform):
             size = float(np.sum(self.masses)) + np.sum(self.edges) * np.abs(pole)
             # Phases are y times a difference, two roundings each, and as many more where y is a sum.
             slip = self.known + 8 * UNIT * high * np.sum(np.abs(self.shifts))
-            parts.append(logarithm(value, size * slip))
+            parts.append(complex_log1p(value, size * slip))
         return LogRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def around(self, y: Array, radius: float) -> Array:

@@ -67,7 +67,7 @@ class Answers(Displayed):
         return TextTable([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data in which infinity is the string ``"inf"``, as JSON has none."""
+        """Return plain data: floats, infinite ones as "inf" or "-inf", as JSON has none; remarks if any."""
         result: dict[str, Any] = {name: [] for name in PARAMETERS}
         for name, parameter, each in self:
             numbers = {parameter: each.argument, "lower": each.lower, "upper": each.upper}

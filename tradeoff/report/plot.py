@@ -389,7 +389,7 @@ def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> A
 
 
 def shared_legend(figure: Figure, *panels: Axes) -> None:
-    """Put one legend for all panels below them."""
+    """Replace the legends of all panels by one below them; of equal labels the first line is shown."""
     handles: dict[str, Any] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

@@ -31,7 +31,7 @@ from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.pld.components import Component, inverse_subsampled_loss
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.gaussian import REACH, WindowBase
-from tradeoff.pld.law import PrivacyLossDistribution, logarithm
+from tradeoff.pld.law import PrivacyLossDistribution, complex_log1p
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD
 from tradeoff.pld.units import UNIT, few_bits
@@ -253,7 +253,7 @@ def _line(
     known = off < 0.5
     ratio = np.exp(np.where(known, apart + log_r - log_s + 1j * (y * (r.mean - s.mean)), -800.0))
     # e^0.5 - 1 is below 1.3 times 0.5.
-    rise = logarithm(ratio, 1.3 * np.abs(ratio) * np.where(known, off, 0.5))
+    rise = complex_log1p(ratio, 1.3 * np.abs(ratio) * np.where(known, off, 0.5))
     known &= count * rise.error < 0.5
     power, lift = count * np.where(known, rise.log, 0.0), np.exp(count * np.where(known, rise.log.real, 0.0))
     value = np.expm1(power.real) * np.cos(power.imag) - 2 * np.sin(power.imag / 2) ** 2

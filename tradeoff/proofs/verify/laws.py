@@ -2,7 +2,7 @@
 
 P and Q of a part are sums of the same positive terms,
 
-    P = sum_j p_j e_j(x),    Q = sum_j q_j e_j(x),    p_j, q_j >= 0,    L = log Q/P:
+    P = sum_j p_j e_j(x),  Q = sum_j q_j e_j(x),  p_j, q_j >= 0,  L = log Q/P,  M(z) = int P e^(zL):
 
 indicators of atoms, e^(m x - m^2/2) against a normal law, and 1, e^(2x - epsilon) against e^-x/2 on
 (0, epsilon). Subsampling, reversal and mixture change the coefficients alone.
@@ -163,7 +163,7 @@ class Part(ABC):
         """Return M(c + iy) for 0 <= y <= top, to about 2^-bits of M(c)."""
 
     def bound(self, c: arb, y: float, bits: int) -> arb:
-        """Bound |M(c + iy')| for all y' >= y."""
+        """Bound |M(c + iy')| from above for all y' >= y: by M(c), as L is real and so |e^(iy'L)| = 1."""
         nodes = self.nodes(c, 0.0, bits)
         total: arb = abs(sum(nodes.weight, arb(0))) + nodes.error
         return total
