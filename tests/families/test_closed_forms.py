@@ -165,6 +165,15 @@ def test_delta_of_total_variation_power_contains_truth(delta, n):
     check((to.TotalVariation(delta) ** (n - 1) @ to.TotalVariation(delta)).bounds.delta(0.0), truth)
 
 
+def test_products_of_total_variations_whose_deltas_round_to_1_differ():
+    delta = 1 - 1e-10
+    f = to.TotalVariation(delta)
+    assert f**2 != f**3 != to.TotalVariation(1.0)
+    for product in (f**2 @ f**3, f**3 @ f**2):
+        check(product.bounds(1e-200), (1 - ball(delta)) ** 5 - ball(1e-200))
+    assert (f**5 @ to.TotalVariation(1.0))(0.0) == 0.0
+
+
 def polygons():
     """Draw convex polygons at every scale, most of whose segments are short."""
     rng = np.random.default_rng(7)

@@ -99,8 +99,8 @@ class TotalVariation(ClosedForm):
     delta_0: Value
     parameter = "delta_0"
     pattern = "f_{0,%s}"
-    product_weight: Fraction | None = field(default=None, init=False, compare=False)
-    """-log(1 - delta) of a product, rounded; ``delta_0`` is rounded up."""
+    product_weight: Fraction | None = field(default=None, init=False)
+    """-log(1 - delta) of a product, rounded; ``delta_0`` is rounded up, and so that of unequal curves."""
 
     def __init__(self, delta: Parameter) -> None:
         object.__setattr__(self, "delta_0", probability("delta", delta))
