@@ -297,3 +297,13 @@ def test_exact_sum_of_laplace_profiles_charges_declared_errors(seed):
             low, high = answered(product, "delta", epsilon)
             assert low <= sum(smooth, atoms.at_plus) + NOTHING
             assert sum(smooth, atoms.at_plus) <= high + NOTHING
+
+
+@pytest.mark.parametrize(("shift", "n"), [(3.0, 10), (1.0, 5), (0.3, 2)])
+@pytest.mark.parametrize("delta", [1e-5, 1e-6, 1e-8, 1e-11])
+def test_epsilon_next_to_sup_of_laplace_and_atoms_is_narrow(shift, n, delta):
+    epsilon = (to.Laplace(shift) @ to.PureDP(1.0) ** n).bounds.epsilon(delta)
+    # Next to the supremum only the largest loss of the atoms counts.
+    last = 1 / (1 + (-ball(1)).exp()) ** n
+    truth = ball(shift) + n + 2 * (1 - ball(delta) / last).log()
+    check(epsilon, truth, relative=1e-13)

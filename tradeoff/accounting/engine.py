@@ -148,8 +148,13 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         if e.kind == "other":
             value = both + np.log1p(-np.minimum(middle, 1 - UNIT))
         scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, smallest)[:n]
-        before = (value[:n] > goal[active]) == (e.kind == "delta")  # delta falls, and 1 - delta rises
-        left[active], right[active] = np.where(before, at, left[active]), np.where(before, right[active], at)
+        # delta falls, and 1 - delta rises
+        before = (np.split(value, 2) > goal[active]) == (e.kind == "delta")
+        # A difference across a supremum, or that much of a kink, is no slope: the next place is halfway.
+        is_steep = np.abs(value[n:] - value[:n]) > 1
+        left[active] = np.where(before[0], at, left[active])
+        past = np.where(is_steep & ~before[1], both[n:], right[active])
+        right[active] = np.where(before[0], past, at)
         # Floats may hold no gap, and a scale may be subnormal.
         with np.errstate(invalid="ignore", over="ignore"):
             slope = (value[n:] - value[:n]) / gap
@@ -158,9 +163,10 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
             within = np.minimum((high - low)[:n] / scale, 1.0) / np.abs(slope)
             move = (value[:n] - goal[active]) / slope
         reach[active] = 0.55 * within  # a tenth more than half of it
-        far = np.abs(move) > np.maximum(0.05 * within, 1e-15 * (1 + np.abs(at)))
+        far = is_steep | (np.abs(move) > np.maximum(0.05 * within, 1e-15 * (1 + np.abs(at))))
         next_ = at - np.minimum(np.maximum(move, -5.0), 5.0)
-        lost = ~((next_ > left[active]) & (next_ < right[active])) & np.isfinite(left[active] + right[active])
+        lost = is_steep | ~((next_ > left[active]) & (next_ < right[active]))
+        lost &= np.isfinite(left[active] + right[active])
         next_ = np.where(lost, (left[active] + right[active]) / 2, next_)
         x[active] = np.where(far, next_, at)
         active = active[far & (right[active] - left[active] > 4 * UNIT * (1 + np.abs(at)))]
