@@ -376,7 +376,7 @@ def log_moment(
     return np.where(known, value, plain), np.where(known, moved_value, error * 1.01)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # where sizes are NaN or infinite all atoms are kept
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # of NaN or infinite sizes all atoms are kept
 def of_atoms(atoms: Atoms, c: float, digits: float, *, cut: bool) -> QuadratureNodes:
     """Return the atoms as nodes, but for those that carry e^-digits together; where ``cut``, the ends must.
 
@@ -399,7 +399,7 @@ def of_atoms(atoms: Atoms, c: float, digits: float, *, cut: bool) -> QuadratureN
     off = slack + abs(c) * error + UNIT * (len(loss) + 8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
     share = np.exp(log_w - total)
     mean = share @ loss
-    least = log_sum(log_w - off)
+    least = log_sum(log_w + np.log1p(-np.minimum(off, 1.0)))
     wobble = share @ (np.expm1(2 * off) * np.abs(loss - mean) + error + 2 * off * np.abs(loss))
     least -= MARGIN * wobble * np.exp(total - least)
     gone = np.maximum(log_w + off + MARGIN * (np.abs(loss - mean) + error) - least, log_p + off)
