@@ -307,3 +307,15 @@ def test_epsilon_next_to_sup_of_laplace_and_atoms_is_narrow(shift, n, delta):
     last = 1 / (1 + (-ball(1)).exp()) ** n
     truth = ball(shift) + n + 2 * (1 - ball(delta) / last).log()
     check(epsilon, truth, relative=1e-13)
+
+
+@pytest.mark.parametrize("rare", [F(1, 10**20), F(1, 10**60)])
+def test_epsilon_left_of_a_flat_profile_of_laplace_and_atoms_is_narrow(rare):
+    mass = F(21, 200)  # of Q, nearly all of it at a loss of 44 or 136
+    f = to.Laplace(2.0) @ to.from_masses([rare, 1 - rare], [mass, 1 - mass])
+    pairs = [(ball(rare), ball(mass)), (1 - ball(rare), 1 - ball(mass))]
+    for delta in (0.11, 0.2):
+        epsilon = f.bounds.epsilon(delta)
+        assert epsilon.width < 1e-12
+        sides = [sum(q * Laplace(2.0).stick(ball(x).exp() * p / q) for p, q in pairs) for x in epsilon]
+        assert sides[1] <= delta <= sides[0]

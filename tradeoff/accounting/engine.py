@@ -159,7 +159,7 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         with np.errstate(invalid="ignore", over="ignore"):
             slope = (value[n:] - value[:n]) / gap
             # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
-            slope = np.where(slope * usual > 1e-12, slope, usual)
+            slope = np.where((slope * usual > 1e-12) & ~is_steep, slope, usual)
             within = np.minimum((high - low)[:n] / scale, 1.0) / np.abs(slope)
             move = (value[:n] - goal[active]) / slope
         reach[active] = 0.55 * within  # a tenth more than half of it

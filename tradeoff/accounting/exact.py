@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tradeoff.accounting.conjugation import conjugate
-from tradeoff.accounting.engine import Enclosure, Engine, Place
+from tradeoff.accounting.engine import Enclosure, Engine, Place, bound_delta
 from tradeoff.accounting.lattice.convolve import ProfileTable
 from tradeoff.accounting.options import WIDTHS, Question
 from tradeoff.intervals.bounds import Array, Bounds, Index, Pair
@@ -91,6 +91,17 @@ class ProfileSum(Enclosure):
         # A sum of n products of positive numbers errs by n units of itself, each by underflow.
         return Bounds(down(low, n + 2) - n * TINY, up(high, n + 2) + n * TINY) + self.rest
 
+    def crossing(self, delta: Array, guess: Array) -> Array:
+        """Search the range of losses: between atoms delta may be flat, where no slope leads to a level."""
+        far = max(float(np.max(self.loss.upper)) + self.law.enclosure[1], 0.0)
+        low = np.full(len(delta), 0.0 if self.kind == "delta" else -far)
+        parts, width = np.arange(1, 8), far / 8
+        for _ in range(17):  # eighths, to a unit in the last place
+            x = low[:, None] + width * parts
+            before = bound_delta(self, x.ravel()).lower.reshape(x.shape) > delta[:, None]
+            low, width = low + width * np.sum(before, axis=1), width / 8
+        return low
+
 
 class ProfileSumEngine(Engine[int]):
     """Bounds from the profile of the one factor with a continuous law, added up over the atoms of the others.
@@ -118,7 +129,8 @@ class ProfileSumEngine(Engine[int]):
             bound_mass(mass) + lost for mass in (others.mass_at_minus_infinity, mass_at_plus_infinity)
         )
         scale = cumulant.spread
-        self.forward = ProfileSum(scale=scale, final=True, law=law, loss=loss, mass=q, rest=above)
+        leak = float(above.lower)
+        self.forward = ProfileSum(scale=scale, leak=leak, final=True, law=law, loss=loss, mass=q, rest=above)
         self.backward = replace(self.forward, kind="other", loss=-loss, mass=p, rest=below)
 
     def initial_effort(self, question: Question, tol: float | None) -> int:
