@@ -172,6 +172,7 @@ def test_products_of_total_variations_whose_deltas_round_to_1_differ():
     for product in (f**2 @ f**3, f**3 @ f**2):
         check(product.bounds(1e-200), (1 - ball(delta)) ** 5 - ball(1e-200))
     assert (f**5 @ to.TotalVariation(1.0))(0.0) == 0.0
+    assert to.TotalVariation(0.5) ** 2 == to.TotalVariation(0.75)  # a float
 
 
 def polygons():

@@ -124,9 +124,14 @@ class TotalVariation(ClosedForm):
     @classmethod
     def from_weight(cls, weight: Fraction) -> TradeOff:
         """Return the curve of a -log(1 - delta), as ``weight`` gives it."""
-        curve = cls(min(upper_float(-expm1(-widened(weight))), 1.0))
+        if not weight:
+            return Identity()
+        delta = -expm1(-widened(weight))
+        if (near := cls(float(delta.mid()))).delta_0 < 1 and near.weight == weight:
+            return near  # delta is a float, as that of two halves is
+        curve = cls(min(upper_float(delta), 1.0))
         object.__setattr__(curve, "product_weight", weight)
-        return curve if weight else Identity()
+        return curve
 
     @property
     def reveals_all(self) -> bool:
