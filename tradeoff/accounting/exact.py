@@ -184,9 +184,11 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
         return None
     powers: list[tuple[Array, Array, Array] | None] = []
     for law, n in zip(laws, counts, strict=True):
-        # Two to four rounds of many atoms have too many ways to share them, but are sums of as many factors.
-        few = (power := _power(law.atoms, n)) is None and n <= 4 and len(law.atoms.loss) ** n <= MAX_PRODUCT
-        powers += [law.atoms[:3]] * n if few else [power]
+        # Two to four rounds of many atoms have too many ways to share them, but are sums of as many factors;
+        # of a law with a transform of its own contours are faster.
+        few = type(law) is AtomicLaw and n <= 4 and len(law.loss) ** n <= MAX_PRODUCT
+        power = _power(law.atoms, n)
+        powers += [law.atoms[:3]] * n if power is None and few else [power]
     loss, log_p, slack = np.zeros((3, 1))
     for power in powers:
         if power is None or len(loss) * len(power[0]) > MAX_PRODUCT:
