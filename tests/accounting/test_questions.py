@@ -9,7 +9,7 @@ import pytest
 import tradeoff as to
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.planner import Composition
-from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, Transform, logarithm
+from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, Transform, complex_log1p
 from tradeoff.pld.moments import above_line
 from tradeoff.pld.transformed import SubsampledPLD
 from tradeoff.pld.units import UNIT
@@ -130,7 +130,7 @@ class UniformTransform(Transform):
         rho = (turn[0] * ends[0] - turn[1] * ends[1]) / z
         # Phases err by a few units of y and 1, the ends by those of their exponents.
         slip = UNIT * (64 + 8 * y + 8 * self.c * self.width + 8 * abs(self.log_m)) + self.log_m_error
-        return logarithm(rho - 1, slip * sum(ends) / self.c)
+        return complex_log1p(rho - 1, slip * sum(ends) / self.c)
 
     def around(self, y, radius):
         return np.minimum(np.log(np.exp(self.ratio(y).ceiling) + radius * self.width), 0.0)

@@ -220,7 +220,11 @@ POSITIVE, EXPONENTS, PHASES = [(TINY, HUGE)], [(-745.0, 709.7)], [(-1e9, 1e9)]
 BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
 BOUNDS, NORMAL, PAIR = "intervals/functions.py", "pld/special.py", "limits/normal_pair.py"
 ELEMENTARY = "intervals/functions.py `function_error`"
-POWER, LOG, FFT = "lattice/convolve.py `_power`", "pld/law.py `logarithm`", "lattice/convolve.py `fft_error`"
+POWER, LOG, FFT = (
+    "lattice/convolve.py `_power`",
+    "pld/law.py `complex_log1p`",
+    "lattice/convolve.py `fft_error`",
+)
 SMOOTH, ATOMS = "limits/smoothing.py", "accounting/exact.py"
 
 # fmt: off

@@ -54,10 +54,6 @@ class IntegerNoise(CurveFromPLD):
         object.__setattr__(self, "shift", shift)
 
     @property
-    def loss_bounds(self) -> Bounds[float]:
-        return Bounds(math.inf, math.inf)
-
-    @property
     def notation(self) -> str:
         size = getattr(self, self.size)
         shown = f"{size:.6g}" if isinstance(size, float) else str(size)
@@ -87,6 +83,10 @@ class DiscreteGaussianCurve(IntegerNoise):
     sigma: float
     shift: int = 1
     noise, size = "N_Z", "sigma"
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(math.inf, math.inf)
 
     def loss_distribution(self) -> AtomicLaw:
         return discrete_gaussian_law(self.sigma, self.shift)
@@ -129,6 +129,10 @@ class SkellamCurve(IntegerNoise):
     variance: float
     shift: int = 1
     noise, size, power = "Skellam", "variance", 2
+
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(math.inf, math.inf)
 
     def loss_distribution(self) -> AtomicLaw:
         from tradeoff.pld.discrete import skellam_law  # which loads mpmath

@@ -203,7 +203,7 @@ def path_points(
 
 
 def _log1p(v: Complex, error: Array) -> LogRatio:
-    """Return log(1 + v), v known to ``error``: ``logarithm`` with 32 units more of large ones."""
+    """Return log(1 + v), v known to ``error``: ``complex_log1p`` with 32 units more of large ones."""
     result = complex_log1p(v, error)
     large = np.where(np.abs(v) < 0.5, 0.0, np.abs(result.log))
     return result._replace(error=result.error + 32 * UNIT * large)
