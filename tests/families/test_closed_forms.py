@@ -156,7 +156,7 @@ def test_beta_of_zero_parameter_is_exact(f):
 
 @pytest.mark.parametrize(
     ("delta", "n"),
-    [(1e-300, 5), (1e-300, 10**12), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-12, 10**12)],
+    [(1e-300, 5), (1e-300, 10**12), (1e-112, 100), (1e-60, 4), (1e-20, 10**6), (0.3, 4000), (1e-12, 10**12)],
 )
 def test_delta_of_total_variation_power_contains_truth(delta, n):
     f, truth = to.TotalVariation(delta) ** n, Product(((TotalVariation(delta), n),)).delta(0.0)
@@ -173,6 +173,7 @@ def test_products_of_total_variations_whose_deltas_round_to_1_differ():
         check(product.bounds(1e-200), (1 - ball(delta)) ** 5 - ball(1e-200))
     assert (f**5 @ to.TotalVariation(1.0))(0.0) == 0.0
     assert to.TotalVariation(0.5) ** 2 == to.TotalVariation(0.75)  # a float
+    assert to.TotalVariation(1e-60) ** 2 != to.TotalVariation(2e-60)  # less by 1e-120
 
 
 def polygons():

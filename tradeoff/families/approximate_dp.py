@@ -119,17 +119,21 @@ class TotalVariation(ClosedForm):
             return cls(sympy.simplify(1 - math.prod((1 - f.delta_0) ** n for f, n in members)))
         if any(f.reveals_all for f, _ in members):
             return cls(1.0)
-        return cls.from_weight(sum((n * f.weight for f, n in members), Fraction(0)))
+        kept = [(1 - Fraction(f.delta_0), n) for f, n in members if f.product_weight is None]
+        # Odd numerators: all digits count, more than floats have are not multiplied.
+        digits = sum(n * (share.denominator.bit_length() - 1) for share, n in kept)
+        known = len(kept) == len(members) and digits < 1075
+        delta = 1 - math.prod((share**n for share, n in kept), start=Fraction(1)) if known else None
+        return cls.from_weight(sum((n * f.weight for f, n in members), Fraction(0)), delta)
 
     @classmethod
-    def from_weight(cls, weight: Fraction) -> TradeOff:
-        """Return the curve of a -log(1 - delta), as ``weight`` gives it."""
+    def from_weight(cls, weight: Fraction, delta: Fraction | None = None) -> TradeOff:
+        """Return the curve of a -log(1 - delta), as ``weight`` gives it, or ``delta`` where it is a float."""
         if not weight:
             return Identity()
-        delta = -expm1(-widened(weight))
-        if (near := cls(float(delta.mid()))).delta_0 < 1 and near.weight == weight:
-            return near  # delta is a float, as that of two halves is
-        curve = cls(min(upper_float(delta), 1.0))
+        if delta is not None and delta == float(delta) and (near := cls(float(delta))).weight == weight:
+            return near  # as of two halves
+        curve = cls(min(upper_float(-expm1(-widened(weight))), 1.0))
         object.__setattr__(curve, "product_weight", weight)
         return curve
 
@@ -175,7 +179,8 @@ class TotalVariation(ClosedForm):
         if k < 2:
             return self if k else Identity()
         lost = self.theta_ball()[0] * k
-        curve = self.from_weight(rounded_fraction(-log1p(-lost))) if lost < 1 else TotalVariation(1.0)
+        delta = k * Fraction(self.delta_0) if self.product_weight is None else None
+        curve = self.from_weight(rounded_fraction(-log1p(-lost)), delta) if lost < 1 else TotalVariation(1.0)
         return limited(curve, BOUND)
 
 
