@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import log_uniform, subsampled, symmetric_families
-from tradeoff.conversions import from_renyi, from_zcdp
+from tradeoff.conversions import ZeroConcentrated, from_renyi, from_zcdp
 
 ALPHAS = np.concatenate([[0.0], np.geomspace(1e-30, 0.5, 40), 1 - np.geomspace(0.45, 1e-12, 30), [1.0]])
 
@@ -49,6 +49,12 @@ def test_from_zcdp_is_optimal(rho, xi):
         result, truth = f(alpha), allowed(alpha, bounds)
         # Thirty orders leave out some 1e-3 of what all of them exclude.
         assert truth * (1 - 2e-3) <= result <= truth * (1 + 1e-2)
+
+
+def test_losses_of_both_orders_of_a_constant_are_its_ends():
+    """(1 - alpha) e^-xi has one finite loss."""
+    f = ZeroConcentrated(0.0, 0.5)
+    assert (f.loss_bounds, f.inverse().loss_bounds) == (to.Bounds(0.5, 0.5), to.Bounds(-0.5, -0.5))
 
 
 def test_from_zcdp_half_equals_paper_and_order_infinity_is_pure_dp():

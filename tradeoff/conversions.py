@@ -85,7 +85,7 @@ class ZeroConcentrated(TradeOff):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        return Bounds.of(math.inf if self.rho or self.flipped else self.xi)
+        return Bounds.of(math.inf if self.rho else -self.xi if self.flipped else self.xi)
 
     def inverse(self) -> TradeOff:
         return ZeroConcentrated(self.rho, self.xi, not self.flipped)
