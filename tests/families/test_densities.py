@@ -293,6 +293,12 @@ def test_sup_loss_next_to_common_zero_is_infinite():
     assert curve.bounds.delta(37.0).upper > 0  # Q(|x| < e^-35) is about e^-1050
 
 
+def test_delta_counts_mass_between_a_zero_and_the_next_float():
+    """Q - e^40 P of L = log(2/x) > 40, x = y - 1: t^2/6, t = 2 e^-40, where floats are 2e-16 apart."""
+    curve = to.from_densities(st.gamma(3, loc=1).pdf, st.gamma(2, loc=1).pdf)
+    assert curve.delta(40.0) >= (2 * math.exp(-40.0)) ** 2 / 6 * (1 - 1e-9)
+
+
 def test_epsilon_of_kinks_and_poles_contains_truth():
     kinked = to.from_scipy(st.uniform(0, 2), st.triang(0.3, scale=2))  # slopes 1/.6 and 1/1.4, height 1
     check(kinked.bounds.epsilon(0.0), mpmath.log(2), 0.0, 1e-10)

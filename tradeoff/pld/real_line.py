@@ -216,7 +216,9 @@ def _nodes(start: Array, stop: Array) -> Array:
     """Return the nodes of panels, the outermost next to the ends: a density may jump there."""
     x = (start + stop)[:, None] / 2 + (stop - start)[:, None] / 2 * _NODES
     low, high = np.nextafter(start, np.inf), np.nextafter(stop, -np.inf)
-    return np.where((low <= high)[:, None], np.clip(x, low[:, None], np.maximum(low, high)[:, None]), x)
+    inside = np.clip(x, low[:, None], np.maximum(low, high)[:, None])
+    # Between neighbouring floats all would round to one end, at which the density may be 0.
+    return np.where((low <= high)[:, None], inside, np.where(_NODES > 0, stop[:, None], start[:, None]))
 
 
 class Piece(NamedTuple):
