@@ -166,6 +166,11 @@ def test_fixed_size_leaks_at_both_ends():
         assert (curve**3).bounds.delta(1.0).upper == pytest.approx(1 - 0.75**3, rel=1e-3)
 
 
+def test_beta_of_inverse_is_a_root_where_that_of_the_base_is_direct():
+    f = to.maximum(to.Gaussian(1), to.Laplace(1.5))
+    assert (~to.subsample(f, 0.2)).bounds(0.01).width < 1e-14
+
+
 def test_epsilon_of_inverse_near_rate_one_keeps_digits():
     # 1 - p + p e^-theta was once formed as 1 + p (e^-theta - 1): 24.842067 where 24.842173 is true.
     p, theta = 0.9999999999999983, 24.842173007081975

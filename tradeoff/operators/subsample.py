@@ -28,6 +28,7 @@ from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import bound_inverse
+from tradeoff.operators.tabulate import BetaOperator
 from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD, folded
@@ -129,7 +130,8 @@ class Subsampled(Derived):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         base = self.operands[0]
-        if self.flipped and (base.depth > 0 or type(base).beta_bounds is TradeOff.beta_bounds):
+        is_direct = base.depth == 0 or (isinstance(base, BetaOperator) and base.direct)
+        if self.flipped and not (is_direct and type(base).beta_bounds is not TradeOff.beta_bounds):
             # A root of conjugated values, or of roots, takes many of them; conjugating this delta takes one.
             return super().beta_bounds(alpha, tol)
         if self.flipped:
