@@ -319,3 +319,9 @@ def test_epsilon_left_of_a_flat_profile_of_laplace_and_atoms_is_narrow(rare):
         assert epsilon.width < 1e-12
         sides = [sum(q * Laplace(2.0).stick(ball(x).exp() * p / q) for p, q in pairs) for x in epsilon]
         assert sides[1] <= delta <= sides[0]
+
+
+def test_epsilon_next_to_the_mass_at_infinity_of_laplace_and_atoms_is_narrow():
+    """Rounding is more than what delta is above that mass."""
+    f = to.Laplace(0.3) @ to.PiecewiseLinear([0, 0.1, 1], [0.7, 0.4, 0])
+    assert f.bounds.epsilon(0.3 * (1 + 1e-14)).width < 1e-6

@@ -212,7 +212,7 @@ def test_segments_are_lines_through_both_vertices(f):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("k", "width"), [(2, 5e-4), (3, 1.1e-3), (4, 5e-3)])
+@pytest.mark.parametrize(("k", "width"), [(2, 5e-4), (3, 1.1e-3), (4, 3e-3)])
 def test_nested_maxima_stay_narrow(k, width):
     """Each is a polygon times Laplace noise, and the maximum of that and a Gaussian."""
     f = to.Gaussian(0.5)
