@@ -201,11 +201,11 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
         [min(law.mass_at_minus_infinity, 1 - UNIT) for law in laws], counts
     )
     # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds
-    # one a law.
+    # one a power, or one a round of a law of many atoms, to a sum as large as all of them.
     position = 0.0
     for law, n, size in zip(laws, counts, farthest, strict=True):
         rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
-        position += n * float(np.max(law.atoms.error)) + UNIT * (rounds + len(laws)) * size
+        position += n * float(np.max(law.atoms.error)) + UNIT * (rounds + len(powers)) * size
     return AtomicLaw(loss, log_p, mass_at_minus_infinity, slack=slack, lost=lost, position=position)
 
 
