@@ -186,6 +186,7 @@ def function(name: str) -> Callable[[Balls], Balls]:
 power = _elementwise(lambda x, y: arb(x) ** arb(y), 2)
 absolute = _elementwise(abs)
 center = _elementwise(lambda x: arb(x).mid())
+tanh = _elementwise(lambda x: arb(x).tanh())
 pi = arb.pi  # a ball in the precision of the call
 
 

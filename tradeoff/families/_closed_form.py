@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from tradeoff import balls
 from tradeoff.balls import PRECISION, Balls, precision, to_balls, to_bounds, to_floats
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import symbols_of, written
@@ -22,6 +23,8 @@ class Formulas(NamedTuple):
     ``beta`` is f(alpha), 0 <= alpha <= 1, ``profile`` delta(x) for finite losses x of either sign, and
     ``loss`` its inverse for probabilities in (Q(L = inf), 1), None where it is not known. ``largest_loss``
     is the supremum of the finite losses, None where they are unbounded, and ``infinite_mass`` Q(L = inf).
+    ``renyi`` is D_a(P || Q) in nats for orders a in (0, inf), from the functions of ``tradeoff.balls`` or of
+    SymPy, the parameters and a.
     """
 
     beta: Callable[[Balls, Any], Balls]
@@ -29,6 +32,7 @@ class Formulas(NamedTuple):
     loss: Callable[[Balls, Any], Balls] | None = None
     largest_loss: Callable[[Any], Balls] | None = lambda theta: theta
     infinite_mass: Callable[[Any], Balls] | None = None  # 0
+    renyi: Callable[[Any, Any, Any], Any] | None = None
 
 
 class ClosedForm(TradeOff):
@@ -87,6 +91,11 @@ class ClosedForm(TradeOff):
         self.require_numbers()
         largest = self.formulas.largest_loss
         return Bounds(np.inf, np.inf) if largest is None else to_bounds(largest(self.theta_ball()))
+
+    def renyi_bounds(self, order: float) -> Bounds:
+        if (formula := self.formulas.renyi) is None:
+            return super().renyi_bounds(order)
+        return to_bounds(formula(balls, self.theta_ball(), to_balls(order)))
 
 
 def enclose(

@@ -218,6 +218,11 @@ class PureDP(ClosedForm):
         # (e^eps - e^x)/(1 + e^eps) for |x| <= eps, from the corner at alpha = 1/(1 + e^eps)
         lambda x, e: maximum(maximum(-expm1(x - e) / (1 + exp(-e)), -expm1(x)), 0),
         lambda delta, e: log(maximum(1 - delta, (1 - delta) * exp(e) - delta)),
+        renyi=lambda of, e, a: (
+            e * of.tanh(e / 2)
+            if a == 1
+            else of.log((of.exp(a * e) + of.exp((1 - a) * e)) / (1 + of.exp(e))) / (a - 1)
+        ),
     )
 
     def loss_distribution(self) -> AtomicLaw:
@@ -229,19 +234,6 @@ class PureDP(ClosedForm):
             return binomial_law(self.epsilon_0, n)
         except SizeError:
             return None
-
-    def renyi_bounds(self, order: float) -> Bounds:
-        r"""Bound the Rényi divergence of order a, in nats.
-
-        .. math::
-
-           \log[p^a q^{1 - a} + q^a p^{1 - a}]/(a - 1), \quad p/q = e^\varepsilon
-        """
-        a, e = to_balls(order), to_balls(self.epsilon_0)
-        p, q = 1 / (1 + exp(-e)), 1 / (1 + exp(e))
-        if order == 1:
-            return to_bounds(e * (p - q))
-        return to_bounds(log(p * exp((a - 1) * e) + q * exp((1 - a) * e)) / (a - 1))
 
 
 def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:

@@ -21,7 +21,6 @@ from tradeoff.balls import (
     normal_sf,
     sqrt,
     to_balls,
-    to_bounds,
     upper_float,
 )
 from tradeoff.curves.contract import TradeOff
@@ -123,7 +122,9 @@ class Gaussian(ClosedForm):
             object.__setattr__(curve, "square", square)
         return curve
 
-    formulas = Formulas(gaussian_beta, gaussian_profile, largest_loss=None)
+    formulas = Formulas(
+        gaussian_beta, gaussian_profile, largest_loss=None, renyi=lambda _, mu, a: a * mu**2 / 2
+    )
 
     def theta_ball(self) -> Balls:
         return to_balls(self.mu) if self.square is None else sqrt(to_balls(self.square))
@@ -224,7 +225,3 @@ class Gaussian(ClosedForm):
         if is_symbol(k) or self.free_symbols:
             return Gaussian(k * self.mu)
         return self if np.isinf(self.mu) else self.from_weight(k * k * self.weight)
-
-    def renyi_bounds(self, order: float) -> Bounds:
-        """Bound the Rényi divergence of the given order, order mu^2/2, in nats."""
-        return to_bounds(to_balls(order) * to_balls(self.weight) / 2)

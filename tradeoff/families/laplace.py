@@ -19,7 +19,6 @@ from tradeoff.balls import (
     normal_sf,
     sqrt,
     to_balls,
-    to_bounds,
     upper_float,
 )
 from tradeoff.curves.contract import TradeOff
@@ -39,7 +38,6 @@ from tradeoff.errors import advise_keywords
 from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.families.gaussian import gaussian_beta, gaussian_profile
-from tradeoff.intervals.bounds import Bounds
 from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceLaw
 
 
@@ -54,6 +52,16 @@ def laplace_beta(alpha: Balls, shift: Balls) -> Balls:
 def laplace_profile(x: Balls, shift: Balls) -> Balls:
     """Return 1 - e^((x - shift)/2) for |x| <= shift."""
     return maximum(maximum(-expm1((x - shift) / 2), 0), -expm1(x))
+
+
+def laplace_renyi(functions: Any, e: Any, a: Any) -> Any:
+    """Return D_a(P || Q) of Laplace noise (Mironov 2017, Proposition 6), and its limits at 1 and 1/2."""
+    exp, log = functions.exp, functions.log
+    if a == 1:
+        return e - 1 + exp(-e)
+    if 2 * a == 1:
+        return e - 2 * log(1 + e / 2)
+    return log((a * exp((a - 1) * e) + (a - 1) * exp(-a * e)) / (2 * a - 1)) / (a - 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +115,7 @@ class Laplace(ClosedForm):
         laplace_beta,
         laplace_profile,
         lambda delta, shift: maximum(log(1 - delta), shift + 2 * log(1 - delta)),
+        renyi=laplace_renyi,
     )
 
     def theta_ball(self) -> Balls:
@@ -121,20 +130,6 @@ class Laplace(ClosedForm):
             return Laplace(k * self.epsilon_0)
         k = count("k", k)
         return self.from_shift(k * self.theta) if k else Identity()
-
-    def renyi_bounds(self, order: float) -> Bounds:
-        r"""Bound the Rényi divergence of order a >= 1, in nats (Mironov 2017, Proposition 6).
-
-        With :math:`k = a - 1` it is :math:`\log[(a e^{k \varepsilon} + k e^{-a \varepsilon})/(2a - 1)]/k`,
-        and :math:`\varepsilon + e^{-\varepsilon} - 1` at :math:`a = 1`.
-        """
-        if order < 1:
-            return super().renyi_bounds(order)
-        a, e = to_balls(order), to_balls(self.theta)
-        k = a - 1
-        if order == 1:
-            return to_bounds(e + expm1(-e))
-        return to_bounds(log((a * exp(k * e) + k * exp(-a * e)) / (2 * a - 1)) / k)
 
 
 def logistic_profile(x: Balls, shift: Balls) -> Balls:

@@ -17,6 +17,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import is_symbol, number, sympy
 from tradeoff.curves.product import Tensor
 from tradeoff.errors import DomainError, NoClosedForm, domain, shown
+from tradeoff.families._closed_form import ClosedForm
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -291,33 +292,22 @@ def bayes_risk(curve: TradeOff, prior: Any) -> Any:
 def _table() -> Mapping[type, Mapping[str, Callable[..., Any]]]:
     """Return functions of the parameter of a family (Dong, Roth, Su 2022, Section 3.2).
 
-    They are the least mu with f >= G_mu, E_P[-L], E_P[L^2], and D_order in nats. Where f(alpha) = alpha
-    decides the first, it is mu = 2 Phi^-1(1 - alpha).
+    They are the least mu with f >= G_mu and E_P[L^2], and E_P[-L] and D_order in nats where the family has no
+    formula of D. Where f(alpha) = alpha decides the first, it is mu = 2 Phi^-1(1 - alpha).
     """
-    exp, log, zero, half = sympy.exp, sympy.log, sympy.Integer(0), sympy.Rational(1, 2)
+    exp, log, zero = sympy.exp, sympy.log, sympy.Integer(0)
     return {
         Gaussian: {
             "mu": lambda m: m,
-            "kl": lambda m: m**2 / 2,
             "kappa2": lambda m: m**2 + m**4 / 4,
-            "renyi": lambda m, a: a * m**2 / 2,
         },
         PureDP: {
             "mu": lambda e: 2 * sympy.sqrt(2) * sympy.erfinv(1 - 2 / (1 + exp(e))),
-            "kl": lambda e: e * sympy.tanh(e / 2),
             "kappa2": lambda e: e**2,
-            "renyi": lambda e, a: log((exp(a * e) + exp((1 - a) * e)) / (1 + exp(e))) / (a - 1),
         },
         Laplace: {
             "mu": lambda e: 2 * sympy.sqrt(2) * sympy.erfinv(1 - exp(-e / 2)),
-            "kl": lambda e: e - 1 + exp(-e),
             "kappa2": lambda e: e**2 - 2 * e + 4 - (2 * e + 4) * exp(-e),
-            # Mironov 2017, Proposition 6, and its limit at 1/2.
-            "renyi": lambda e, a: (
-                e - 2 * log(1 + e / 2)
-                if a == half
-                else log((a * exp((a - 1) * e) + (a - 1) * exp(-a * e)) / (2 * a - 1)) / (a - 1)
-            ),
         },
         Identity: dict.fromkeys(("mu", "kl", "kappa2", "renyi"), lambda *_: zero),
         TotalVariation: {
@@ -335,6 +325,8 @@ def _powers(curve: TradeOff) -> list[tuple[TradeOff, Any]]:
 
 def _closed(curve: TradeOff, field: str, *at: Any) -> Any:
     formula = _table().get(type(curve), {}).get(field)
+    if field in {"kl", "renyi"} and isinstance(curve, ClosedForm) and curve.formulas.renyi:
+        formula, at = partial(curve.formulas.renyi, sympy), at or (1,)
     if formula is None:
         raise _unknown(field, curve)
     return formula(convert_number(getattr(curve, getattr(curve, "parameter", ""), 0)), *at)
