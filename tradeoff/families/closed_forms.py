@@ -38,8 +38,6 @@ def semigroups(factors: Factors, new: Factors) -> Factors:
     """Families closed under the product: each multiplies its own, exactly, so that no order matters."""
     result = factors
     for family in dict.fromkeys(type(f) for f in new):
-        if family.product.__func__ is TradeOff.product.__func__:  # type: ignore[attr-defined]  # of methods
-            continue
         members = [(f, n) for f, n in result.items() if type(f) is family]
         curve = family.product(members) if sum(n for _, n in members) > 1 else None
         if curve is not None:

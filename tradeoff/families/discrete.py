@@ -42,6 +42,10 @@ class IntegerNoise(CurveFromPLD):
     shift: int
     symmetric = True
 
+    @property
+    def loss_bounds(self) -> Bounds[float]:
+        return Bounds(math.inf, math.inf)
+
     def __post_init__(self) -> None:
         size, shift = (
             number(self.size, getattr(self, self.size), 0, open_low=True),
@@ -83,10 +87,6 @@ class DiscreteGaussianCurve(IntegerNoise):
     sigma: float
     shift: int = 1
     noise, size = "N_Z", "sigma"
-
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        return Bounds(math.inf, math.inf)
 
     def loss_distribution(self) -> AtomicLaw:
         return discrete_gaussian_law(self.sigma, self.shift)
@@ -130,10 +130,6 @@ class SkellamCurve(IntegerNoise):
     shift: int = 1
     noise, size, power = "Skellam", "variance", 2
 
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        return Bounds(math.inf, math.inf)
-
     def loss_distribution(self) -> AtomicLaw:
         from tradeoff.pld.discrete import skellam_law  # which loads mpmath
 
@@ -141,7 +137,7 @@ class SkellamCurve(IntegerNoise):
 
 
 @dataclass(frozen=True, repr=False, eq=True)
-class BinomialCurve(IntegerNoise, FinitelyMany):
+class BinomialCurve(FinitelyMany, IntegerNoise):
     """Testing x against x + shift <= coins, x heads of fair coins; coins times shift at most 2^20."""
 
     coins: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -33,16 +32,12 @@ class FloatBalls:
 
     @classmethod
     def of(cls, x: Any) -> FloatBalls:
-        """Return balls of floats, integers below 2^53, bounds, a fraction or a ball of python-flint."""
+        """Return balls of floats, integers below 2^53, bounds or a ball of python-flint."""
         if isinstance(x, FloatBalls):
             return x
         if isinstance(x, Bounds):
             middle = (x.lower + x.upper) / 2
             return cls(middle, np.maximum(x.upper - middle, middle - x.lower))
-        if isinstance(x, Fraction):
-            near = float(x)
-            off = abs(x - Fraction(near))
-            return cls(near, np.nextafter(float(off), np.inf) if off else 0.0)
         if hasattr(x, "mid"):
             near = float(x.mid())
             return cls(near, np.nextafter(float(abs(x - near).upper()), np.inf))
