@@ -81,6 +81,7 @@ def test_functions_of_arrays_contain_truth(name):
     draw = np.random.default_rng(1)
     x = np.concatenate(
         [
+            EDGES,
             np.exp(draw.uniform(-745, 6.5, 2000)),
             -np.exp(draw.uniform(-745, 6.5, 2000)),
             draw.uniform(-40, 700, 2000),
@@ -131,13 +132,6 @@ def test_arrays_combine_with_bounds():
     result = np.array([1.0, 2.0]) * Bounds(0.5, 1.0) - np.array([0.0, 1.0])
     assert result.lower.tolist() == [0.5, 0.0]
     assert result.upper.tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("x", [1 - 2.0**-53, 1 + 2.0**-52, 2.0**-1074, 4.0, 0.25])
-def test_sqrt_near_fixed_points_contains_truth(x):
-    for result in (functions.sqrt(x), functions.sqrt(np.array([x]))):
-        low, high = float(np.ravel(result.lower)[0]), float(np.ravel(result.upper)[0])
-        assert Fraction(low) ** 2 <= Fraction(x) <= Fraction(high) ** 2
 
 
 @given(x=BOUNDS, spec=st.sampled_from([".3f", ".5g", ".0e", "g", "+.2%"]))

@@ -83,9 +83,15 @@ def test_total_of_overflowing_numbers():
         (functions.sqrt, (-3.0, (0.0, 0.0)), (inf, (inf, inf))),
         (functions.exp, (-1e4, (0.0, 5e-324)), (1e4, (MOST, inf))),
         (functions.expm1, (-1e4, (-1.0, math.nextafter(-1.0, 0) + 8 * 2.0**-53)), (1e4, (MOST, inf))),
+        *(
+            (f, (0.0, (0.0, 0.0)), (0.0, (0.0, 0.0)))
+            for f in (functions.expm1, functions.log1p, functions.sqrt)
+        ),
+        *((f, (1.0, (y, y)), (1.0, (y, y))) for f, y in ((functions.sqrt, 1.0), (functions.log, 0.0))),
+        (functions.exp, (0.0, (1.0, 1.0)), (0.0, (1.0, 1.0))),
     ],
 )
-def test_functions_at_domain_ends(function, low, high):
+def test_functions_at_domain_ends_and_fixed_points(function, low, high):
     for at, (least, most) in (low, high):
         for result in (function(Bounds(at, at)), function(Bounds(np.array([at]), np.array([at])))):
             assert least == np.ravel(result.lower)[0]
@@ -101,17 +107,6 @@ def test_sum_rows_encloses_exact_sum_closely(columns, seed):
         exact, size = sum(map(Fraction, row.tolist())), sum(map(Fraction, np.abs(row).tolist()))
         assert Fraction(low) <= exact <= Fraction(high)
         assert Fraction(high) - Fraction(low) <= size * Fraction(1, 2**48)
-
-
-@pytest.mark.parametrize("function", [functions.exp, functions.sqrt, functions.log])
-def test_functions_at_fixed_points_are_exact(function):
-    at = 0.0 if function is functions.exp else 1.0
-    value = float(function(at).lower)
-    assert function(Bounds(at, at)) == Bounds(value, value)
-    assert value == {functions.exp: 1.0, functions.sqrt: 1.0, functions.log: 0.0}[function]
-    assert functions.sqrt(0.0) == Bounds(0.0, 0.0)
-    assert functions.sqrt(2.0).lower < functions.sqrt(2.0).upper
-    assert functions.expm1(0.0) == functions.log1p(0.0) == Bounds(0.0, 0.0)
 
 
 class TestRoots:

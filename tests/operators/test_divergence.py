@@ -201,6 +201,7 @@ def test_renyi_of_symbols_is_formula():
     with pytest.raises(DomainError, match="order"):
         to.Gaussian(mu).renyi(math.inf)
     assert to.Laplace(mu).renyi(2).free_symbols == {mu}
+    assert to.Laplace(mu).renyi(sympy.Float(1.0)) == mu - 1 + sympy.exp(-mu)
     with pytest.raises(SymbolError):
         to.Laplace(mu).divergence("kl")
 
