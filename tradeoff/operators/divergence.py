@@ -147,7 +147,7 @@ def _of_curve(curve: TradeOff, order: float) -> Bounds:
     if isinstance(curve, Tensor):  # divergences of products add (van Erven, Harremoes 2014, Theorem 28)
         return total(rational(n) * renyi(factor, order) for factor, n in curve.factors.items())
     ways = [_of_laws, _of_operator]
-    is_slow = isinstance(curve, Derived) and any(operand.composed for operand in curve.operands)
+    is_slow = isinstance(curve, Derived) and not curve.has_law and any(f.composed for f in curve.operands)
     result = ways[is_slow](curve, order)
     is_hull = is_slow and isinstance(curve, HullOfMinimum)  # whole curves are slow, and hardly narrower
     if result.width <= (1e-2 if is_hull else 1e-9) * result.upper < math.inf:
