@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import tradeoff as to
@@ -25,6 +27,7 @@ from tradeoff.families.laplace import BoundedRange, Truncated
         (lambda: DiscreteLaplaceCurve(2.0, 2).epsilon(0), 1, 1.0),
         (lambda: SkellamCurve(100.0, 1).delta(0.1), 9, 0.008762069),
         (lambda: BinomialCurve(10, 1).mass_at_plus_infinity, 12, 2.0**-10),
+        (lambda: BinomialCurve(10, 1).sup_loss, 12, math.log(10)),  # C(10, 9)/C(10, 10)
         (lambda: BinomialCurve(10, 1).delta(1.0), 9, 0.025487207),
         (lambda: ShuffledCurve(1.0, 1000).epsilon(1e-6), 4, 0.1824),
         (lambda: ShuffledPairCurve(1.0, 1000, reverse=True).bounds.epsilon(1e-6).lower, 4, 0.1266),
