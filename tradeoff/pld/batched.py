@@ -36,8 +36,7 @@ def batch_factors(
     factors: list[tuple[Transformed, int]] = []
     laplace: dict[int, list[LaplaceLaw]] = {}
     for law, n in zip(laws, counts, strict=True):
-        # Their rounding is that of numbers of size 1, in every round. Of more rounds transforms decay early.
-        if type(law) is LaplaceLaw and n * max(law.epsilon, 1.0 / 16) < 64.0:
+        if isinstance(law, LaplaceLaw) and n < 1024:  # rounding is that of numbers of size 1, in every round
             laplace.setdefault(n, []).append(law)
             continue
         part = _sampled_normal(law) if n <= 2**53 else None  # counts up to this one are floats

@@ -21,7 +21,6 @@ from tradeoff.pld.law import (
     Transform,
     complex_log1p,
 )
-from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.units import UNIT, position_slack
 
 
@@ -72,7 +71,7 @@ class LaplaceLaw(PrivacyLossDistribution):
         return Bounds(np.maximum(low, 0.0), np.minimum(high, 1.0))
 
     def transform(self, c: float, digits: float) -> Transform | None:
-        return LaplaceTransform(self, c, digits)
+        return LaplaceTransform([self], c)
 
     def description(self) -> dict[str, Any]:
         return {"kind": "laplace", "epsilon": self.epsilon}
@@ -156,102 +155,75 @@ class IntervalBase(AffineBase):
         return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * slack, logs.error, 1e-27)
 
 
-class LaplaceTransform(QuadratureTransform):
-    """Atoms at both ends, or none, and ``factor`` sinh((k + iy) eps) e^(-eps/2)/(2 (k + iy)), k = c - 1/2."""
-
-    fast = 24.0
-    """Frequencies, times epsilon, from which the terms of the closed form cancel a digit at most."""
-
-    def __init__(self, law: LaplaceLaw, c: float, digits: float) -> None:
-        super().__init__(law, c, digits)
-        self.epsilon, self.k, log_factor = law.epsilon, c - 0.5, math.log(law.factor)
-        ends, atoms = np.array([-1, 1]), self.atoms
-        # Masses at the ends: of atoms, and of the integral, which has a pole.
-        self.masses = np.exp(atoms.log_p + c * atoms.loss - self.log_m) if len(atoms.loss) else np.zeros(2)
-        edges = ends * self.k * self.epsilon - self.epsilon / 2 - math.log(4) + log_factor - self.log_m
-        self.edges, self.shifts = np.exp(edges), ends * self.epsilon - self.mean
-        # Exponents are sums of log_m, log 4, a factor of 12 units, and epsilon times 1, c or k, two roundings
-        # each; then exponentials, a quotient and sums.
-        units = 64 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(c)) + 4 * abs(log_factor)
-        self.known = self.log_m_error + UNIT * units
-
-    def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        slow = int(np.searchsorted(y * self.epsilon, self.fast, side="right"))
-        parts = [super().ratio(y[:slow], even=even)] if slow else []
-        if slow < len(y):
-            high = y[slow:]
-            pole, value = 1 / (self.k + 1j * high), np.full(len(high), -1 + 0j)
-            for end, atom, edge, shift in zip((-1, 1), self.masses, self.edges, self.shifts, strict=True):
-                value += np.exp(1j * (shift * high)) * (atom + end * edge * pole)
-            size = float(np.sum(self.masses)) + np.sum(self.edges) * np.abs(pole)
-            # Phases are y times a difference, two roundings each, and as many more where y is a sum.
-            slip = self.known + 8 * UNIT * high * np.sum(np.abs(self.shifts))
-            parts.append(complex_log1p(value, size * slip))
-        return LogRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-    def around(self, y: Array, radius: float) -> Array:
-        """Bound atoms a and b by a^2 + b^2 + 2ab cos(2 y epsilon), and the pole at its nearest."""
-        slow = int(np.searchsorted((y - radius) * self.epsilon, self.fast, side="right"))
-        near = [super().around(y[:slow], radius)] if slow else []
-        phase, nearest = 2 * self.epsilon * y[slow:], np.maximum(y[slow:] - radius, 0.0)
-        off = np.abs(phase - 2 * np.pi * np.round(phase / (2 * np.pi)))  # from a multiple of 2 pi
-        # The phase is known to four units, the rest of the sum to ``known``.
-        off = np.maximum(off - 2 * self.epsilon * radius * (1 + 1e-9) - 16 * UNIT * (1 + phase), 0.0)
-        (a, b), edges = self.masses, float(np.sum(self.edges))
-        square = (a - b) ** 2 + 4 * a * b * np.cos(off / 2) ** 2
-        size = np.sqrt(square) + edges / np.hypot(self.k, nearest)
-        far = np.log(size * (1 + 1e-12)) + self.known
-        return np.concatenate([*near, np.minimum(far, 0.0)])
-
-    def cost(self, y: float) -> int:
-        return 4 if y * self.epsilon > self.fast else super().cost(y)
-
-
 @dataclass(frozen=True, eq=False)
 class LaplaceBatch:
-    """Laplace laws as one factor."""
+    """Laplace laws, or those without atoms, as one factor."""
 
     laws: Sequence[LaplaceLaw]
 
     def transform(self, c: float, digits: float) -> Transform:
         """Return the transform of the product; it is a closed form, known to all ``digits``."""
-        return LaplaceBatchTransform(np.array([law.epsilon for law in self.laws]), c)
+        return LaplaceTransform(self.laws, c)
 
 
-class LaplaceBatchTransform(Transform):
-    """The product of the rows (cosh z + (eps/2) sinh(z)/z)/(the same at a), z = a + ib = (c - 1/2 + iy) eps.
+class LaplaceTransform(Transform):
+    r"""The product of the rows M(c + iy)/M(c), of closed form in z = (c - 1/2 + iy) eps = a + ib.
 
-    Numbers are in units of the denominator, so that ``cosh`` a and ``rest`` = (eps/2) sinh(a)/a add up to 1.
-    |sinh z/z| is greatest at b = 0: no term is above 1, at any frequency. In units of UNIT, cosh, sinh and
-    rest are known to 29 of themselves (8 of expm1, 2 for a, sums and quotients), sines and cosines to 8, the
-    factor 1/(c - 1/2 + iy) to 6, and products and sums take 5: 48 for each term. Terms add up to at most 2 in
-    each of both parts, less than 3 in all: 144, and 160 with second orders. The phase b is known to 2 of
-    itself, which moves the first term by at most as much, and the second by eps/2.
+    M is e^-h (cosh z + h sinh(z)/z), h = eps/2, and without atoms sinh(z)/z over sinh(h)/h. With C, S and R
+    the numbers cosh a, sinh a and h sinh(a)/a over C + R, or without atoms (where A = 0) over R, k = c - 1/2,
+    D = C eps - 2 R and p = 1/(2 (k + iy)),
+
+        rho - 1 = A (C (cos b - 1) + i S sin b) + p (S (cos b - 1) - i C (b - sin b) + i y D).
+
+    In units of UNIT, C, S and R are known to 30 of themselves (8 of expm1, 3 for a, sums and quotients),
+    sines and cosines to 8, p to 12, and products and sums take 5: 64 for each term. As |S| is at most C
+    and 2 |k| R, the first three terms add up to at most 3AC s + 2R s^2, s = min(1, b). The difference b -
+    sin b is at least 0.15 b from b = 1 on and below there a series, which costs 64 more; D, from
+    differences of which at least a fifth is left, 192 more. The phase b is known to 4 of itself, which
+    moves the terms by (2AC + R s + 2 C |p| s^2) b of those at most. So errors scale with |rho - 1|, which
+    matters for many rounds.
     """
 
     mean = 0.0
     """Phases are those of rho itself."""
 
-    def __init__(self, epsilon: Array, c: float) -> None:
-        self.epsilon, self.k = epsilon[:, None], c - 0.5
+    def __init__(self, laws: Sequence[LaplaceLaw], c: float) -> None:
+        self.epsilon = np.array([law.epsilon for law in laws])[:, None]
+        self.atomic = np.array([len(law.atoms.loss) > 0 for law in laws])[:, None]
+        self.k, h = c - 0.5, self.epsilon / 2
         a = np.abs(self.k) * self.epsilon
         fall = np.expm1(-2 * a)  # in units of e^a
         cosh, sinh = 1 + fall / 2, -fall / 2
-        rest = sinh / (2 * abs(self.k)) if self.k else self.epsilon / 2
-        whole = cosh + rest
+        rest = sinh / (2 * abs(self.k)) if self.k else h
+        whole = self.atomic * cosh + rest
         self.cosh, self.sinh, self.rest = cosh / whole, np.copysign(sinh, self.k) / whole, rest / whole
-        # a is known to 3 units, the sum to 14 of itself, and its logarithm to 8.
-        sizes = a, -self.epsilon / 2, np.log(whole)
-        self.log_m = math.fsum(np.ravel(sum(sizes)))
-        self.log_m_error = UNIT * math.fsum(np.ravel(16 + 9 * sum(map(np.abs, sizes))))
+        # For a up to 1 differences of series, of cosh a - 1 and sinh(a)/a - 1.
+        low, of_h = np.minimum(a, 1.0), _sinhc_rise(np.minimum(h, 1.0) ** 2)
+        of_a = _sinhc_rise(low**2)
+        bend = h * (2 * np.sinh(low / 2) ** 2 - of_a) * np.exp(-low)
+        self.bend = 2 * np.where(a <= 1, bend, h * cosh - rest) / whole
+        # log M by its terms, a known to 3 units, the sum to 14 of itself, and its logarithm to 8; or, for a
+        # and h up to 1, by M - 1, with cosh a - cosh h = 2 sinh(c h) sinh((c - 1) h).
+        terms = a, -h, np.log(whole), np.where(self.atomic, 0.0, -np.log(-np.expm1(-self.epsilon) / 2))
+        both = 2 * np.sinh(np.clip(c * h, -2.0, 2.0)) * np.sinh(np.clip((c - 1) * h, -2.0, 2.0))
+        change = np.where(self.atomic, np.exp(-h) * (both + h * (of_a - of_h)), (of_a - of_h) / (1 + of_h))
+        size = np.where(self.atomic, np.abs(both) + h * (of_a + of_h), of_a + of_h)
+        small = np.maximum(a, h) <= 1
+        near = np.log1p(np.where(small, change, 0.0))
+        off = np.where(small, 128 * (size + np.abs(near)), 16 + 9 * sum(map(np.abs, terms)))
+        self.log_m = math.fsum(np.ravel(np.where(small, near, sum(terms))))
+        self.log_m_error = UNIT * (math.fsum(np.ravel(off)) + 2 * abs(self.log_m))
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        """Multiply up to 16 rows, 48 units and e^-500 at least where known, and add up their logarithms."""
+        """Multiply up to 16 rows, 64 units and e^-500 at least where known, and add up their logarithms."""
+        if len(self.epsilon) == 1:
+            return LogRatio(*(each[0] for each in complex_log1p(*self._rise(y, slice(None)))))
         log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
         for start in range(0, len(y), 2048):  # such arrays stay in a cache
             here = slice(start, start + 2048)
             for first in range(0, len(self.epsilon), 16):
-                value, off = self._value(y[here], slice(first, first + 16))
+                rise, off = self._rise(y[here], slice(first, first + 16))
+                value, off = 1 + rise, off + 4 * UNIT
                 size = np.abs(value)
                 known = size > 2 * off
                 product = np.prod(np.where(known, value, 1.0), axis=0)
@@ -264,16 +236,19 @@ class LaplaceBatchTransform(Transform):
                 ceiling[here] += np.minimum(top * (1 - 8 * UNIT) + 80 * UNIT, 0.0)
         return LogRatio(log, slip * (1 + 1e-9), ceiling)
 
-    def _value(self, y: Array, rows: slice) -> tuple[Complex, Array]:
-        """Return rho of some rows, and its error."""
-        b, twice = self.epsilon[rows] * y, 2 * (self.k**2 + y * y)
-        with np.errstate(invalid="ignore"):  # at the pole, where rho is 1
-            p, q = self.k / twice, y / twice
-        cosh, sinh, cosine, sine = self.cosh[rows], self.sinh[rows], np.cos(b), np.sin(b)
-        value: Complex = (cosh + sinh * p) * cosine + 1j * ((sinh + cosh * p) * sine)
-        value += q * (cosh * sine - 1j * (sinh * cosine))
-        value[:, y == 0] = 1.0
-        return value, UNIT * (160 + 2 * b + self.epsilon[rows])
+    def _rise(self, y: Array, rows: slice) -> tuple[Complex, Array]:
+        """Return rho - 1 of some rows, and its error."""
+        each = self.epsilon, self.cosh, self.sinh, self.rest, self.bend, self.atomic
+        epsilon, cosh, sinh, rest, bend, atomic = (x[rows] for x in each)
+        b, pole = epsilon * y, 0.5 / (self.k + 1j * np.maximum(y, 1e-300))
+        s, sine, fall = np.minimum(b, 1.0), np.sin(b), -2 * np.sin(b / 2) ** 2
+        lag, slow = b - sine, b < 1
+        lag[slow] = -b[slow] * _sinhc_rise(-(b[slow] ** 2))
+        real, imag, far, whole = sinh * fall, y * bend - cosh * lag, np.abs(pole), atomic * cosh
+        value: Complex = real * pole.real - imag * pole.imag + whole * fall + 0j
+        value.imag = imag * pole.real + real * pole.imag + atomic * sinh * sine
+        off = s * (192 * whole + 128 * rest * s) + 128 * (cosh * far) * lag + 256 * (y * far) * bend
+        return value, UNIT * (off + b * (8 * whole + s * (4 * rest + (8 * cosh * far) * s)))
 
     def around(self, y: Array, radius: float) -> Array:
         """Bound |cosh z|^2 = cosh^2 a cos^2 b + sinh^2 a sin^2 b, and |sinh z|^2, over the phases."""
@@ -286,11 +261,11 @@ class LaplaceBatchTransform(Transform):
         first, second = (x * part + z * (1 - part) for part, (x, z) in ((cosine, squares), (sine, squares)))
         with np.errstate(divide="ignore"):
             second = np.sqrt(second) / (2 * np.hypot(self.k, np.maximum(y - radius, 0.0)))
-        return self._bound(np.sqrt(first) + np.minimum(second, self.rest))
+        return self._bound(self.atomic * np.sqrt(first) + np.minimum(second, self.rest))
 
     def far(self, y: float) -> float:
         top = self.cosh / (2 * math.hypot(self.k, y)) if self.k or y else self.rest
-        return float(self._bound(self.cosh + np.minimum(top, self.rest))[0])
+        return float(self._bound(self.atomic * self.cosh + np.minimum(top, self.rest))[0])
 
     @staticmethod
     def _bound(size: Array) -> Array:
@@ -298,7 +273,17 @@ class LaplaceBatchTransform(Transform):
         return np.asarray(np.sum(np.log(np.minimum(size * (1 + 1e-12), 1.0)), axis=0))
 
     def cost(self, y: float) -> int:
-        return 16 * len(self.epsilon)
+        return max(
+            16 * len(self.epsilon), 256
+        )  # as of a quadrature: walks that do not end are given up early
+
+
+def _sinhc_rise(square: Array) -> Array:
+    """Return sinh(x)/x - 1 of x^2 from -1 to 1, to 16 units, by its series."""
+    result = np.zeros_like(square)
+    for j in range(8, 0, -1):  # 6/19! is less than half a unit
+        result = (1 + result) * square / (2 * j * (2 * j + 1))
+    return result
 
 
 @dataclass(frozen=True, eq=False)
