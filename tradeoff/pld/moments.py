@@ -135,11 +135,8 @@ class FiniteLaw:
         z = np.minimum(away, 1e3 * deviation) / deviation
         heavy = np.interp(knots, source[order], (weight * (1 + z**3))[order])
         share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * np.diff(self.forward(knots)) ** 2)
-        pieces = 1 + np.floor(self.size * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
-        start = np.repeat(np.cumsum(pieces) - pieces, pieces)
-        inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)
-        cuts = np.repeat(knots[:-1], pieces) + inside * np.repeat(np.diff(knots), pieces)
-        return np.unique(np.append(cuts, high))
+        cells = np.append(0.0, np.cumsum(1 + self.size * share / max(float(np.sum(share)), 1e-300)))
+        return np.unique(np.append(np.interp(np.arange(cells[-1]), cells, knots), high))
 
     @cached_property
     def _tails(self) -> tuple[Array, Array, Array]:
