@@ -173,14 +173,6 @@ class Base(ABC):
         return None
 
     @abstractmethod
-    def loss(self, x: Array) -> Array:
-        """Return l(x)."""
-
-    @abstractmethod
-    def log_density(self, x: Array) -> Array:
-        """Return log phi(x)."""
-
-    @abstractmethod
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
         """Tabulate masses and variations of a component under the tilt c, with log M(c) to its error.
 
@@ -215,6 +207,14 @@ class AffineBase(Base):
 
     bend: float
     """Minus the second derivative of log phi, >= 0."""
+
+    @abstractmethod
+    def loss(self, x: Array) -> Array:
+        """Return l(x)."""
+
+    @abstractmethod
+    def log_density(self, x: Array) -> Array:
+        """Return log phi(x)."""
 
     @abstractmethod
     def fall(self, x: Array) -> Array:

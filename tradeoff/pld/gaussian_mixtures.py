@@ -49,12 +49,6 @@ class MixtureBase(Base):
     def scale(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the other
         return self.pair.spread
 
-    def loss(self, x: Array) -> Array:
-        return self.pair.logs(x).loss
-
-    def log_density(self, x: Array) -> Array:
-        return self.pair.logs(x).log_p
-
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         """Trapezoid rule over the whole line.
 
