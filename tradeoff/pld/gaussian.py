@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.bounds import Array, Complex
+from tradeoff.intervals.bounds import Array
 from tradeoff.pld.components import (
     MARGIN,
     MAX_NODES,
@@ -186,12 +186,12 @@ def path_points(
     angle, rise, width = mu * a, np.exp(loss), width + np.log(rule.h * part.k)
     excess = np.expm1(loss) * np.cos(angle) - 2 * np.sin(angle / 2) ** 2 + 1j * (rise * np.sin(angle))
     off = 32 * UNIT * (1 + rise) + rise * moved
-    lower = _log1p(least * excess, least * (off + part.units * UNIT * np.abs(excess)) + TINY)
+    lower = complex_log1p(least * excess, least * (off + part.units * UNIT * np.abs(excess)) + TINY)
     # The greater density over the lesser is 1 + odds: a sum, a product and a quotient are less than 32 units.
     under = 1 + least * excess
     odds = g * excess / under
     off_odds = (g * off + (part.units + 32) * UNIT * np.abs(g * excess)) / np.abs(under) + 4 * TINY
-    ratio = _log1p(odds, off_odds + np.abs(odds) * lower.error)
+    ratio = complex_log1p(odds, off_odds + np.abs(odds) * lower.error)
     loss, p_error, log_p = ratio.log, lower.error, width - z * z / 2 - LOG_SQRT_2PI + lower.log - fading
     if np.all(part.g < 0):
         # P has the greater share: its logarithm is the sum of both, and the path is below the line.
@@ -200,13 +200,6 @@ def path_points(
     units = 24 + known + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units
     units = units + base.damping_error(t)
     return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost), kept
-
-
-def _log1p(v: Complex, error: Array) -> LogRatio:
-    """Return log(1 + v), v known to ``error``: ``complex_log1p`` with 32 units more of large ones."""
-    result = complex_log1p(v, error)
-    large = np.where(np.abs(v) < 0.5, 0.0, np.abs(result.log))
-    return result._replace(error=result.error + 32 * UNIT * large)
 
 
 REACH = 39.0  # standard deviations past which a normal law has no mass a float can hold

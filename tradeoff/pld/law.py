@@ -111,12 +111,13 @@ class Transformed(Protocol):
 
 
 def complex_log1p(u: Complex, error: Array) -> LogRatio:
-    """Return log(1 + u), |1 + u| of size 1 at most, u known to ``error``, with no loss for small u.
+    """Return log(1 + u), u known to ``error``, with no loss for small u.
 
-    Within |u| < 1/2 the modulus comes from |1 + u|^2 - 1 = Re u (2 + Re u) + (Im u)^2, known to 8 units of
-    |u|: at most 16 after the root and the logarithm, which adds 12 of its own. Elsewhere 1 + u, its modulus,
-    logarithm and angle are of size 1 and lose less. A number known to ``off`` has a logarithm and an angle
-    known to off/(modulus - off). ``ceiling`` is cut at 0, so it is no bound where |1 + u| may exceed 1.
+    Within |u| < 1/2 the modulus comes from |1 + u|^2 - 1 = Re u (2 + Re u) + (Im u)^2, known to 8 units
+    of |u|: at most 16 after the root and the logarithm, which adds 12 of its own. Elsewhere 1 + u, its
+    modulus, logarithm and angle are of size 1 and lose less, or where 1 + u is larger 32 units of the
+    logarithm more. A number known to ``off`` has a logarithm and an angle known to off/(modulus - off).
+    ``ceiling`` is cut at 0, so it is no bound where |1 + u| may exceed 1.
     """
     rho = 1 + u
     near = np.abs(u) < 0.5
@@ -130,7 +131,7 @@ def complex_log1p(u: Complex, error: Array) -> LogRatio:
         ceiling = np.where(near, log_modulus + 2 * off, np.log(modulus + off) * (1 - 8 * UNIT))
     slip = np.where(known, off / np.where(known, modulus - off, 1.0), np.inf)
     log = np.where(known, log_modulus, -np.inf) + 1j * np.arctan2(imag, rho.real)
-    return LogRatio(log, slip, np.minimum(ceiling, 0.0))
+    return LogRatio(log, slip + np.where(near, 0.0, 32 * UNIT * np.abs(log)), np.minimum(ceiling, 0.0))
 
 
 def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
