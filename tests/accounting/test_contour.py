@@ -141,6 +141,17 @@ def test_ratio_at_high_frequency_holds_truth(law, c):
             assert value.real <= ratio.ceiling[k]
 
 
+@pytest.mark.parametrize("share", [0.8, 0.9, 0.97, 1.0])
+def test_ratio_of_discrete_gaussian_halfway_between_frequencies_holds_truth(share):
+    """Halfway, at ``share`` 1, two frequencies count alike."""
+    law, c, y = discrete_gaussian_law(2.0, 1), 0.3, share * math.pi * 4
+    result = drawn(law, c)
+    ratio, near = result.ratio(np.array([y])), result.around(np.array([y]), 1e-3)
+    value = closed(law, c, y, result.mean)
+    assert nearest(value, complex(ratio.log[0])) <= ratio.error[0] <= (1e-4 if share < 0.9 else np.inf)
+    assert value.real <= min(ratio.ceiling[0], near[0])
+
+
 @given(
     st.lists(log_uniform(1e-3, 6.0), min_size=1, max_size=20),
     tilts,
