@@ -208,7 +208,10 @@ def test_delta_of_reversed_mixtures_with_rare_parts_agrees_with_lattice():
     assert (lattice.lower <= contour.upper).all()
 
 
-WINDOWS = [(1.0, 1e-3, 4.0, 6.0), (2.4, 2e-4, 3.0, 5.5), (0.3, 0.1, -math.inf, 5.0), (1.4, 1e-4, 6.0, 46.4)]
+WINDOWS = [
+    *((1.0, 1e-3, 4.0, 6.0, 14.0), (2.4, 2e-4, 3.0, 5.5, 33.5), (0.3, 0.1, -math.inf, 5.0, 14.0)),
+    *((1.4, 1e-4, 6.0, 46.4, 20.0), (1.0, 1e-5, 10.0, 12.0, 62.0)),
+]
 
 
 def moment_of_window(mu, rate, window, z):
@@ -228,14 +231,15 @@ def moment_of_window(mu, rate, window, z):
     return total / 400 / (2 * arb.pi()).sqrt()
 
 
-@pytest.mark.parametrize(("mu", "rate", "first", "last"), WINDOWS)
+@pytest.mark.parametrize(("mu", "rate", "first", "last", "sharp"), WINDOWS)
 @pytest.mark.parametrize("c", [0.0, 2.5])
-def test_transform_of_a_window_holds_truth(mu, rate, first, last, c):
+@np.errstate(all="ignore")  # as ``split`` does: nodes that are left out have no logarithm
+def test_transform_of_a_window_holds_truth(mu, rate, first, last, sharp, c):
     law = SubsampledPLD(GaussianLaw(mu), rate)
     part = rarely_sampled(law, 1)
     assert part is not None
-    marks = Marks(law, part, 1)
-    transform, window = QuadratureTransform(marks.window(first, last), c, 42.0), (first, last, marks.sharp)
+    marks = Marks(law, part, 1, sharp)
+    transform, window = QuadratureTransform(marks.window(first, last), c, 42.0), (first, last, sharp)
     y = np.array([0.2, 3.0, 11.0]) / mu
     check_transform(transform, y, lambda at: moment_of_window(mu, rate, window, acb(c, at)), 1e-13)
 
@@ -248,6 +252,9 @@ def test_transform_of_a_window_holds_truth(mu, rate, first, last, c):
         (0.939, 0.0644, 26, 2.5e-8, 3.355),
         (0.812, 6.18e-5, 331_000, 3e-11, 0.4617),  # the bulk reaches x
         pytest.param(0.67, 2.53e-5, 129_000, 3e-10, 0.538, marks=pytest.mark.slow),
+        # Losses so large that softer marks would be felt there.
+        pytest.param(1.0, 1e-5, 10**4, 1e-50, 3.607, marks=pytest.mark.slow),
+        pytest.param(1.0, 1e-5, 10**6, 1e-30, 0.9335, marks=pytest.mark.slow),
     ],
 )
 def test_split_holds_truth(sigma, rate, count, delta, x):
@@ -260,6 +267,12 @@ def test_split_holds_truth(sigma, rate, count, delta, x):
             assert low <= truth.upper()
             assert truth.lower() <= high
             assert at != x or high - low < 1e-7 * delta
+
+
+@pytest.mark.parametrize(("n", "delta"), [(10**4, 1e-20), (10**4, 1e-50), (10**6, 1e-15), (10**6, 1e-30)])
+def test_epsilon_of_rare_steps_at_small_delta_is_narrow(n, delta):
+    low, high = (to.subsample(to.Gaussian(1.0), 1e-5) ** n).bounds.epsilon(delta)
+    assert 0 <= high - low < 1e-8
 
 
 @pytest.mark.parametrize("x", [0.0018, 0.03, 0.5])

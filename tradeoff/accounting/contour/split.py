@@ -42,21 +42,15 @@ _MOST = 4e8  # terms of a line: most of a second
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """Marks of ``count`` steps of a law, and their sharpness k."""
+    """Marks of ``count`` steps of a law, and their sharpness k, from 14 to 76.
+
+    Softer marks are felt far from a and b, sharper ones take more nodes.
+    """
 
     law: PrivacyLossDistribution
     part: Component
     count: int
-
-    @property
-    def sharp(self) -> float:
-        """k: softer marks are felt far from a and b, sharper ones take more nodes."""
-        return few_bits(14.0 * max(1.0, self.part.base.scale))
-
-    def place(self, loss: Array) -> Array:
-        """Return the t of losses."""
-        mu = self.part.base.scale
-        return (inverse_subsampled_loss(self.part.b, loss) + mu * mu / 2) / mu
+    sharp: float
 
     def window(self, first: float, last: float, rest: Bounds | None = None) -> DampedPLD:
         """Return the part of the law marked between first and last; ``rest`` of P is not in it, if known."""
@@ -76,6 +70,12 @@ class Marks:
         log = transform.log_m
         off = transform.log_m_error + 8 * UNIT * (1 + abs(log))
         return exp(Bounds(log - off, log + off)) + Bounds(0.0, 1e-200)
+
+
+def _place(part: Component, loss: Array) -> Array:
+    """Return the t of losses."""
+    mu = part.base.scale
+    return (inverse_subsampled_loss(part.b, loss) + mu * mu / 2) / mu
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class SplitEnclosure(Enclosure):
     below: float
 
     def bound(self, x: Array) -> Bounds:
-        sharp, t = self.marks.sharp, self.marks.place(np.maximum(x, 0.0) + self.aside)
+        sharp, t = self.marks.sharp, _place(self.marks.part, np.maximum(x, 0.0) + self.aside)
         inside = (t >= 0) & (t <= sharp - 1)
         early = np.where(inside, np.exp(np.where(inside, sharp * (t - self.b) - t * t / 2, 0.0)), 1.0)
         missing = self.marks.count * (early + self.large.upper * self.below) * (1 + 1e-9)
@@ -128,14 +128,17 @@ def _split(
     law: PrivacyLossDistribution, count: int, cumulant: Cumulant, x: float, log_psi: float
 ) -> SplitEnclosure | None:
     (part,) = law.components() or []
-    marks, mu = Marks(law, part, count), part.base.scale
+    mu = part.base.scale
     theta = np.geomspace(0.5, 1e4, 32) / x
     losses = (cumulant.values(-theta) + _LEFT + 5.0) / theta
     best, lowest = int(np.argmin(losses)), -count * math.log1p(-part.b.part) * (1 + 1e-9)
     aside = min(lowest, float(losses[best]))
-    top = float(marks.place(np.array([x + aside]))[0])
-    # Larger mu are sharp by themselves; of smaller ones t is not known well enough.
-    if not (0.01 < mu < 4 and aside < 4 * x and 0 < top < marks.sharp - 1.5):
+    # Of smaller mu t is not known well enough.
+    if not (0.01 < mu < 4 and aside < 4 * x):
+        return None
+    top = float(_place(part, np.array([x + aside]))[0])
+    marks = Marks(law, part, count, few_bits(max(14.0, 14.0 * mu, top + 2.0)))
+    if not 0 < top < 60:
         return None
     log_early = math.log(count) + x - top * top / 2 - log_psi
     b = few_bits(top + max(log_early + _LEFT, 16.0) / marks.sharp)
@@ -197,7 +200,7 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
 
     # Where no share makes them next to nothing, the bulk reaches x; their line is short if they are many.
     for share in (2.0, 4.0, 8.0, 4.0):
-        a = few_bits(float(marks.place(np.array([x / share]))[0]))
+        a = few_bits(float(_place(marks.part, np.array([x / share]))[0]))
         small = moments(WindowBase(mu, a, sharp))
         left = count * small + bound
         if np.min(left) < -_LEFT:
