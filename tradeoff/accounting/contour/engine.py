@@ -278,11 +278,15 @@ class ContourCache:
             result = sharp if other.line is None else other
         if (line := result.line) is None:
             return None
-        noise = 0.0  # over that of the width wanted
+        noise, noisy = 0.0, False
         if kind == "delta" and cost.fine < math.inf and not needs_smoothing:
             fine = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0)))
-            noise = line.noise(x) / (0.4 * (line.c - 1) * fine)  # either way, and psi falls by c - 1 a nat
-        if noise * cost.share > 1 and (divided := self.split(kind, x, log_psi)) is not None:
+            noise = line.noise(x)
+            noisy = noise > 0.4 * (line.c - 1) * fine  # either way, and psi falls by c - 1 a nat
+        # A line of more noise does not lead to the answer.
+        if (noise > 0.01 or (noisy and cost.share == 1.0)) and (
+            divided := self.split(kind, x, log_psi)
+        ) is not None:
             return divided
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = truncated and not needs_smoothing
@@ -297,7 +301,7 @@ class ContourCache:
             leak=float(lost.lower),
             refinement_factor=math.inf if finer and not result.truncation_exceeds(300) else 1.0,
             final=not truncated,
-            noisy=noise > 1,
+            noisy=noisy,
         )
 
     def evaluate_sharp(
