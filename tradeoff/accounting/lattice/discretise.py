@@ -1,18 +1,16 @@
 """From one law of L to measures on a set of lattice nodes, one on each side of the truth.
 
 ``over`` spreads every cell to its two ends and keeps both masses: a mean-preserving spread of the ratio, so
-its hockey-stick is above (Doroshenko et al., Connect the Dots, PoPETs 2022). ``under`` is the polygon of
-tangents to the hockey-stick h at one cut a cell, lowered where two tangents disagree at a node: every chord
-lies under a tangent, hence under h. A hockey-stick grows with each mass, so masses rounded up (down) keep the
-side.
+its hockey-stick is above (Doroshenko et al., Connect the Dots, PoPETs 2022). ``under`` merges the losses
+about every node to one, whose hockey-stick is below, and moves it down to the node with mass of the one
+before. A hockey-stick grows with each mass, so masses rounded up (down) keep the side.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +20,7 @@ from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
 from tradeoff.pld.units import TINY, UNIT
 
+_ABOVE = 0.002  # share of a cell by which merged losses lie above nodes: rounding leaves none below
 _FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than their slack
 
 
@@ -104,56 +103,94 @@ def _weighed(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
 
 
 def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Array:
-    """Return the lower side of the cells.
+    """Return the lower side of the cells: losses between two cuts become one, a little above a node.
 
-    A polygon of tangents, an atom for each run of cells that has none, and one for all larger losses. Cells
-    of which one mass may have underflowed count as larger, but for those between others.
-
-    The last one is an atom of Q-mass E on the node b: of all larger losses, with the excess E, the
-    hockey-stick is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b. Units: 8 for a logarithm of
-    itself, and one for its sum of each term.
+    That is post-processing. Cells of which one mass may have underflowed count as larger than the nodes below
+    them. Of all larger losses, with the excess E over b, the hockey-stick is Q - e^x P = E + (e^b - e^x) P >=
+    E (1 - e^(x-b)) for x <= b, that of an atom of Q-mass E on the node b. Units: 8 for a logarithm of itself,
+    and one for its sum of each term.
     """
-    excess, deficit, slack = (part[1:-1] for part in cells)
-    at_ends = lifted(nodes[1:], excess), lifted(-nodes[:-1], deficit)  # of wide cells the least there is
-    negligible = (np.minimum.reduce([excess, deficit, *at_ends]) < _FAINT) & (np.maximum(excess, deficit) > 0)
-    certain = np.flatnonzero(~negligible)
-    first, last = (int(certain[0]), int(certain[-1]) + 1) if len(certain) else (len(negligible), 0)
-    polygon, crowds, inside = np.zeros(len(nodes)), list[Run](), slice(first, last)
-    if first < last:
-        inner = Cells(excess[inside], deficit[inside], np.where(negligible, 1.0, slack)[inside])
-        polygon[first : last + 1], result = gathered(law, inner, nodes[first : last + 1])
-        crowds = [Run(first + run.first, first + run.last) for run in result]
+    inner = Cells(*(part[1:-1] for part in cells))
+    certain = np.flatnonzero(np.minimum(inner.excess, inner.deficit) >= _FAINT)
+    last = int(certain[-1]) + 1 if len(certain) else 0
     b = nodes[last]
     end = cells if last == len(nodes) - 1 else law.cells(np.array([b, np.inf]))
     log = math.log(end.excess[-1]) if _FAINT <= end.excess[-1] < math.inf else -math.inf
     some = np.zeros(int(log > -math.inf))
     units = UNIT * (64 + 8 * abs(log) + abs(b))
-    tail = AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units)
-    parts = (moved(each, nodes, tilt) for each in (_merged(law, nodes, crowds), tail))
-    return sum(parts, _weighed(polygon, tilt, down=True))
+    tail = moved(AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units), nodes, tilt)
+    return tail + _gathered(law, Cells(*(part[:last] for part in inner)), nodes, tilt) if last else tail
 
 
-def _merged(law: PrivacyLossDistribution, nodes: Array, runs: list[Run]) -> AtomicLaw:
-    """Return one atom for each run of cells, with all their mass: post-processing of close losses.
+def _gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: Tilt) -> Array:
+    """Return the masses of the best of two choices of cuts, one in each cell.
 
-    Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
+    Where masses are in geometric progression of ratio r^2, a cut at the share 1/(1 + r) of its cell makes
+    losses those of nodes. Where the law begins abruptly nothing is below the first ones, from which they
+    could draw: there the cuts begin at the end of their cells.
+    """
+    within, mass = nodes[: len(inner.slack) + 1], masses(inner, nodes[: len(inner.slack) + 1])[0]
+    padded = np.concatenate([mass[:1], mass, mass[-1:]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.nan_to_num(1 / (1 + (padded[2:] / padded[:-2]) ** 0.25), nan=0.5)
+    # A cell next to a narrower one above it gives no more to the node between than that does.
+    width = np.diff(within)
+    share = 1 - (1 - share) * np.minimum(np.append(width[1:], width[-1:]) / width, 1.0)
+    share = np.clip(share + _ABOVE, 0.02, 0.98)
+    begin = int(np.argmax(mass > 0))
+    late = np.where(np.arange(len(mass)) == begin, 0.0, share)
+    best, most = np.zeros(len(nodes)), -1.0
+    for shares, first in ((share, -1), (late, begin)):
+        atoms = _merged(law, within, shares, first)
+        result = moved(atoms, nodes, tilt)
+        with np.errstate(over="ignore", invalid="ignore"):
+            kept = float(np.nansum(result * np.exp(np.minimum(nodes - tilt.value, 700.0))))  # under Q
+        if kept > most + 1e-10:
+            best, most = result, kept
+        if kept >= (1 - 1e-9) * float(np.sum(np.exp(np.minimum(atoms.log_p + atoms.loss, 0.0)))):
+            break
+    return best
+
+
+def _merged(law: PrivacyLossDistribution, nodes: Array, shares: Array, begin: int) -> AtomicLaw:
+    """Merge cells to one loss each, that of a node or one above it.
+
+    A loss below its node would go down to the one before. It rises by half as much as the cut below it does,
+    or where the law begins by that of the one above it; and it is above the node where the cut is that node.
+    """
+    cuts, near = nodes[:-1] + shares * np.diff(nodes), np.diff(nodes, append=2 * nodes[-1] - nodes[-2])
+    for attempt in range(3):
+        edges = np.maximum.accumulate(np.concatenate([nodes[:1], cuts, nodes[-1:]]))
+        loss, log_p, slack = _merged_losses(law, edges)
+        below = loss < nodes
+        if not below.any():
+            break
+        rise = 2 * np.nan_to_num(np.clip(nodes + _ABOVE * near - loss, 0.0, near / 2))
+        raised = np.minimum(cuts + rise[1:], nodes[1:]) if attempt == 0 else nodes[1:]
+        cuts = np.where(below[1:], np.maximum(cuts, raised), cuts)
+        if 0 <= begin < len(cuts) - 2:
+            cuts[begin] = edges[begin + 1]
+            late = min(edges[begin + 2] + rise[begin + 1], nodes[begin + 3])
+            cuts[begin + 1] = max(cuts[begin + 1], late)
+    known = ~np.isnan(loss)
+    return AtomicLaw(loss[known], log_p[known], slack=slack[known])
+
+
+def _merged_losses(law: PrivacyLossDistribution, edges: Array) -> tuple[Array, Array, Array]:
+    """Return the loss of all mass of each cell, or NaN where it is not known, its log P-mass, and the slack.
+
+    That loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
     units, over 1 less a slack, and to 4 units of its terms; it is rounded down.
     """
-    if not runs:
-        return AtomicLaw(np.zeros(0), np.zeros(0))
-    edges = nodes[np.array(runs).ravel()]
     cells = law.cells(edges)
     p = masses(cells, edges)[0]
-    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty run, or a loss that overflows
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty cell, or a loss that overflows
         x = lifted(edges[:-1], cells.excess) / p
         loss = edges[:-1] + np.log1p(x)
         unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
         off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
-    loss -= off
-    # Every other cell is a run; those two are left out.
-    certain = np.minimum(cells.excess, cells.deficit) >= _FAINT
-    bounds = np.isfinite(loss) & certain & (np.arange(len(p)) % 2 == 0)
-    return AtomicLaw(loss[bounds], np.log(p[bounds]), slack=(cells.slack + 64 * UNIT + off)[bounds])
+        known = np.isfinite(loss - off) & (np.minimum(cells.excess, cells.deficit) >= _FAINT)
+        return np.where(known, loss - off, np.nan), np.log(p), cells.slack + 64 * UNIT + off
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
@@ -274,206 +311,3 @@ def lifted(loss: Array, q: Array) -> Array:
     """Return e^-loss q, the P-mass of Q-mass q; a mass of 0 stays 0 where e^-loss overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(q > 0, np.exp(-loss) * q, 0.0)
-
-
-class Run(NamedTuple):
-    """Consecutive cells: those between the nodes ``first`` and ``last``."""
-
-    first: int
-    last: int
-
-
-def gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array) -> tuple[Array, list[Run]]:
-    """Return the masses of tangent polygons, rounded down, and the runs of cells that have none.
-
-    Where mass is concentrated in one or two cells, or a tail falls too steeply for its cells, no polygon can
-    be bent: such a run is cut out, longer at each attempt if it is about one node, and the cells left and
-    right of it have polygons of their own. Cells of unknown masses at the ends are in neither, unless a run
-    reaches them.
-    """
-    result, without, size = np.zeros(len(nodes)), list[Run](), len(nodes) - 1
-    # Slack of a cell worth a tangent: one whose ends are nearly one float would spoil its neighbours'.
-    filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < 1 / 32))
-    first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
-    cells = Cells(*(each[first:last] for each in inner))
-    waiting = [(Run(first, last), partial(_Polygon, law, cells, nodes[first : last + 1]))]
-    # Polygons tried before the rest is left without: most laws need one, some three.
-    for attempt in range(12):
-        if not waiting:
-            break
-        run, made = waiting.pop()
-        if run.last - run.first < 2:
-            without.append(run)
-            continue
-        polygon = made()
-        mass, lacking = _convex(polygon)
-        if len(lacking) == 0:
-            result[run.first : run.last + 1] = np.maximum(mass, 0.0)
-        else:
-            spare = 1 << attempt if len(lacking) == 1 else 1  # cells cut out on both sides of a node
-            # About the most runs of cells that are cut out of a polygon at once.
-            near = max((run.last - run.first) // 8, 2 * spare + 2)
-            groups = np.split(lacking + run.first, np.flatnonzero(np.diff(lacking) > near) + 1)
-            pairs = [(int(g[0]) - spare, int(g[-1]) + spare) for g in groups]
-            cut = [Run(max(a, run.first), min(b, run.last)) for a, b in pairs]
-            without += cut
-            ends = [run.first, *chain.from_iterable(cut), run.last]
-            between = zip(ends[::2], ends[1::2], strict=True)
-            runs = [Run(a, b) for a, b in between if a < b]
-            waiting += [(each, partial(polygon.part, each, run.first)) for each in runs]
-    joined = list[Run]()
-    for a, b in sorted([*without, *(run for run, _ in waiting)]):
-        run = Run(0 if a == first else a, size if b == last else b)
-        if joined and joined[-1].last >= run.first:
-            run = Run(joined.pop().first, run.last)
-        joined.append(run)
-    return result, joined
-
-
-def _convex(polygon: _Polygon) -> tuple[Array, Index]:
-    """Bend the polygon until it is convex; return its masses, and the nodes where that failed.
-
-    At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node;
-    elsewhere a computed mass above its rounding proves convexity. Underflow is below a few TINY a
-    node. Where rounds help no more, the nodes that lack mass cannot be mended.
-    """
-    before = np.inf
-    # Rounds of moving cuts before a node counts as one that cannot be mended; a dozen do where most do.
-    for repair in range(40):
-        p, noise = polygon.masses()
-        unbounded = np.flatnonzero(~np.isfinite(noise))  # a gap over the width of its cell overflowed
-        if len(unbounded):
-            return p, unbounded
-        # Where the end cells' own gaps are the drops of the nodes next to the ends, end masses are 0 exactly.
-        # A gap is the greater for certain if it is by the slack of both, and two units of each exponential.
-        rise, fall, extra, slack = polygon.rise, polygon.fall, polygon.extra, polygon.slack
-        left, right = (
-            1 - 8 * float(np.max(near)) - 2 * polygon.rounding for near in (slack[:2], slack[-3:-1])
-        )
-        if rise[1] <= fall[1] * left and extra[1] == 0:
-            p[0] = noise[0]
-        if fall[-2] <= rise[-2] * right and extra[-2] == 0:
-            p[-1] = noise[-1]
-        lacking = np.flatnonzero(p < noise)
-        bounds = polygon.extra[0] == polygon.extra[-1] == 0
-        if len(lacking) == 0 and bounds:
-            return p - noise - 16 * TINY * polygon.own, lacking
-        if not bounds:
-            return p, np.array([0] if polygon.extra[0] else [len(p) - 1])
-        # Where cuts can be moved, a round leaves a half of the mass that lacked or less, elsewhere as much to
-        # the third digit.
-        if repair % 8 == 0:
-            now = float(np.sum(noise[lacking] - p[lacking]))
-            if now > 0.9 * before:
-                break
-            before = now
-        polygon.bend(lacking, 2 * noise[lacking] - p[lacking])
-    return p, lacking
-
-
-class _Polygon:
-    """Tangents at cuts; ``rise`` and ``fall`` are (h - tangent)/ratio at the left and right end of the cells.
-
-    The first cut sits on the first node and the last on the last, so the polygon starts and ends on h itself
-    and keeps both masses between the nodes.
-    """
-
-    rounding = 32 * UNIT
-    """Of a term of ``masses``: three exponentials of 8 units, products, the width, a sum of four."""
-
-    def __init__(
-        self, law: PrivacyLossDistribution, inner: Cells, nodes: Array, *, measured: bool = True
-    ) -> None:
-        self.law, self.inner, self.nodes = law, inner, nodes
-        size, width = len(nodes), np.diff(nodes)
-        # Tangents touch where neighbours agree at the node between them. In a cell of uniform mass m a cut at
-        # fraction u makes the left gap m u^2 h/2 and the right m (1-u)^2 h/2; for masses in geometric
-        # progression of ratio r^2 both sides of every node agree when u = 1/(1 + r).
-        mass = masses(inner, nodes)[0]
-        padded = np.concatenate([mass[:1], mass, mass[-1:]])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = (padded[2:] / padded[:-2]) ** 0.25
-        self.cuts: Array = nodes[:-1] + np.nan_to_num(1 / (1 + ratio), nan=0.5) * width
-        self.cuts[0], self.cuts[-1] = nodes[0], nodes[-1]
-        self.rise, self.fall, self.extra, self.slack = (np.zeros(size) for _ in range(4))
-        # With ratios r = e^loss: to_left = r_b/(r_b - r_a) and to_right = r_a/(r_b - r_a) of every cell [a,
-        # b].
-        self.to_left, self.to_right = 1 / -np.expm1(-width), 1 / np.expm1(width)
-        self.chord, self.own = np.zeros(size), np.zeros(size)
-        self.chord[1:] += lifted(nodes[1:], inner.excess) * self.to_left
-        self.chord[:-1] += inner.deficit * self.to_left
-        self.own[:-1] += self.to_right
-        self.own[1:] += self.to_left
-        if measured:
-            self.measure(np.arange(size - 1))
-
-    def part(self, run: Run, start: int) -> _Polygon:
-        """Return the tangents of some cells at their first cuts; ``start`` is the first one here."""
-        cells = slice(run.first - start, run.last - start)
-        inner, nodes = Cells(*(each[cells] for each in self.inner)), self.nodes[cells.start : cells.stop + 1]
-        result = _Polygon(self.law, inner, nodes, measured=False)
-        result.rise[:-1], result.slack[:-1] = self.rise[cells], self.slack[cells]
-        result.fall[1:] = self.fall[1:][cells]
-        result.measure(np.flatnonzero(result.cuts != self.cuts[cells]))
-        return result
-
-    def measure(self, which: Index) -> None:
-        """Integrate both halves of the chosen cells."""
-        edges = np.stack([self.nodes[which], self.cuts[which], self.nodes[which + 1]], axis=1).ravel()
-        filled = np.diff(edges) != 0  # neighbours share a node: do not pay for the empty cell
-        if not filled.any():
-            return
-        cells = self.law.cells(edges[np.append(True, filled)])
-        place = np.where(filled, np.cumsum(filled) - 1, 0)
-        excess, deficit, slack = (np.where(filled, part[place], 0.0) for part in cells)
-        self.rise[which] = lifted(self.nodes[which], excess[::3])
-        self.fall[which + 1] = deficit[1::3]
-        self.slack[which] = np.maximum.reduce([self.inner.slack[which], slack[::3], slack[1::3]])
-
-    def masses(self) -> tuple[Array, Array]:
-        """Return the second differences of the polygon and a bound on their rounding.
-
-        A drop d_k of h at node k, relative to its ratio, adds own_k d_k there and draws to_left d_k from the
-        node on its left, to_right d_k from the one on its right.
-        """
-        drop = np.maximum(self.rise, self.fall) + self.extra
-        p = self.chord + self.own * drop
-        drawn = np.zeros(len(p))
-        drawn[:-1] += self.to_left * drop[1:]
-        drawn[1:] += self.to_right * drop[:-1]
-        # A node feels the cells from two before it to one after.
-        near = np.concatenate([[0.0, 0.0], self.slack, [0.0]])
-        slack = np.maximum.reduce([near[:-3], near[1:-2], near[2:-1], near[3:]])
-        with np.errstate(invalid="ignore"):
-            return p - drawn, (p + drawn) * (slack + self.rounding)
-
-    def bend(self, lacking: Index, goal: Array) -> None:
-        """Raise the masses at ``lacking`` by ``goal``.
-
-        Move the cut that reaches too far first, else lower the node.
-        """
-        last = len(self.nodes) - 1
-        right, left = np.minimum(lacking + 1, last), np.maximum(lacking - 1, 0)
-        margin = 1 - 1e-9 - 16 * self.slack
-        rise, fall = self.rise * margin, self.fall * margin
-        # The cuts of the end cells stay where they are: they keep both masses between the nodes.
-        far_right = (self.rise[right] > fall[right]) & (right < last - 1)
-        far_left = ~far_right & (self.fall[left] > rise[left]) & (left > 1)
-        move, back = right[far_right], left[far_left]
-        aim = self.rise[move] - goal[far_right] / self.to_left[move - 1]
-        self.cuts[move] -= (self.cuts[move] - self.nodes[move]) * _retreat(aim, self.rise[move], fall[move])
-        aim = self.fall[back] - goal[far_left] / self.to_right[back]
-        way = self.nodes[back] - self.cuts[back - 1]
-        self.cuts[back - 1] += way * _retreat(aim, self.fall[back], rise[back])
-        self.measure(np.unique(np.concatenate([move, back - 1])))
-        stuck = ~(far_right | far_left)
-        self.extra[lacking[stuck]] += goal[stuck] / self.own[lacking[stuck]]
-
-
-def _retreat(aim: Array, value: Array, floor: Array) -> Array:
-    """Fraction of its way a cut goes back for its gap to fall from ``value`` to ``aim``.
-
-    Linear, never too little.
-    """
-    wanted = np.maximum(aim, floor * (1 - 1e-9)) / np.where(value > 0, value, 1.0)
-    return np.where(wanted < 1e-9, 1.0, 1 - np.maximum(wanted, 0.0))
