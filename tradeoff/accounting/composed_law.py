@@ -56,30 +56,33 @@ class CellLine:
         reach = max(math.log(2 / (line.last * blur)), 0.0) + 1
         self.left_out = line.tail_bound * 2 * reach / math.pi * (1 + 1e-8)
         z, block = line.c + 1j * y, self.block
-        rows = [np.pad(rho / kernel, (0, -len(y) % block)).reshape(-1, block) for kernel in (z, z - 1)]
-        self.rows = [np.vstack([each.real, each.imag]) for each in rows]
+        rows = [np.pad(rho / kernel, (0, -len(y) % (16 * block))) for kernel in (z, z - 1)]
+        self.rows = [each.reshape(-1, 1, 16, block) for each in rows]
         self.totals = [float(np.sum(size / np.abs(kernel))) for kernel in (z, z - 1)]
         self.moments = [float(np.sum(size * y / np.abs(kernel))) for kernel in (z, z - 1)]
         # As in the line's own sum: each value 32 units, a phase a product of two, sums of rows and of
         # columns.
-        self.units = 1.5 * (2 * block + len(rows[0]) + 100) * UNIT
+        self.units = 1.5 * (2 * block + 16 * len(self.rows[0]) + 100) * UNIT
 
     def sums(self, x: Array) -> tuple[list[Array], list[Array]]:
-        """Return edge sums with the kernels 1/z and 1/(z - 1), and bounds on their rounding."""
+        """Return edge sums with the kernels 1/z and 1/(z - 1), and bounds on their rounding.
+
+        By products of small matrices: for complex ones of 2^16 multiplications BLAS starts threads, which
+        wait for each other on a busy machine.
+        """
         pace, step = self.line.mean - x, self.line.step
         moved = self.line.mean_error + 4 * UNIT * (np.abs(x) + abs(self.line.mean))
-        result, size = [np.empty(len(x)), np.empty(len(x))], len(self.rows[0]) // 2
-        # BLAS starts threads, which wait for each other on a busy machine, for real products of more than
-        # 2^18 numbers, and for complex ones of a fourth.
-        each = max(2**16 // (size * self.block), 1)
-        for first in range(0, len(x), each):
+        padded = np.pad(pace, (0, -len(x) % 32)).reshape(-1, 1, 32)
+        within_a_row = step * np.arange(self.block, dtype=float)[:, None]
+        starts = step * self.block * np.arange(16.0 * len(self.rows[0])).reshape(-1, 1, 16, 1)
+        result = [np.empty((len(padded), 32)), np.empty((len(padded), 32))]
+        each = max(2**4 // len(self.rows[0]), 1)
+        for first in range(0, len(padded), each):
             some = slice(first, first + each)
-            within = np.outer(step * np.arange(self.block, dtype=float), pace[some])
-            between = np.outer(step * self.block * np.arange(size, dtype=float), pace[some])
-            phases = np.hstack([np.cos(within), np.sin(within)])
+            within, between = np.exp(1j * (within_a_row * padded[some])), np.exp(1j * (starts * padded[some]))
             for rows, sums in zip(self.rows, result, strict=True):
-                (a, b), (c, d) = (np.hsplit(part, 2) for part in np.vsplit(rows @ phases, 2))
-                sums[some] = np.sum((a - d) * np.cos(between) - (b + c) * np.sin(between), axis=0)
+                sums[some] = np.sum(((rows @ within) * between).real, axis=(0, 2))
+        result = [each.ravel()[: len(x)] for each in result]
         return result, [self.units * t + moved * m for t, m in zip(self.totals, self.moments, strict=True)]
 
     def aliases(self, a: Array, b: Array) -> Array:

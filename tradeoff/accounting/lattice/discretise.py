@@ -122,75 +122,101 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
     return tail + _gathered(law, Cells(*(part[:last] for part in inner)), nodes, tilt) if last else tail
 
 
+class Merged(NamedTuple):
+    """Cells between edges, each with the loss of all its mass, NaN where it is not known, and its P-mass."""
+
+    edges: Array
+    loss: Array
+    log_p: Array
+    slack: Array
+
+    def law(self) -> AtomicLaw:
+        """Return one atom for each cell."""
+        known = ~np.isnan(self.loss)
+        return AtomicLaw(self.loss[known], self.log_p[known], slack=self.slack[known])
+
+
 def _gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: Tilt) -> Array:
-    """Return the masses of the best of two choices of cuts, one in each cell.
+    """Return the masses of the better of two choices of cuts, one in each cell.
 
     Where masses are in geometric progression of ratio r^2, a cut at the share 1/(1 + r) of its cell makes
     losses those of nodes. Where the law begins abruptly nothing is below the first ones, from which they
-    could draw: there the cuts begin at the end of their cells.
+    could draw: there the first cut is the node itself.
     """
-    within, mass = nodes[: len(inner.slack) + 1], masses(inner, nodes[: len(inner.slack) + 1])[0]
+    within = nodes[: len(inner.slack) + 1]
+    mass, width = masses(inner, within)[0], np.diff(within)
     padded = np.concatenate([mass[:1], mass, mass[-1:]])
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.nan_to_num(1 / (1 + (padded[2:] / padded[:-2]) ** 0.25), nan=0.5)
     # A cell next to a narrower one above it gives no more to the node between than that does.
-    width = np.diff(within)
     share = 1 - (1 - share) * np.minimum(np.append(width[1:], width[-1:]) / width, 1.0)
-    share = np.clip(share + _ABOVE, 0.02, 0.98)
-    begin = int(np.argmax(mass > 0))
-    late = np.where(np.arange(len(mass)) == begin, 0.0, share)
-    best, most = np.zeros(len(nodes)), -1.0
-    for shares, first in ((share, -1), (late, begin)):
-        atoms = _merged(law, within, shares, first)
+    cuts, begin = within[:-1] + np.clip(share + _ABOVE, 0.02, 0.98) * width, int(np.argmax(mass > 0))
+    late = np.where(np.arange(len(mass)) == begin, within[:-1], cuts)
+    best, most, merged = np.zeros(len(nodes)), -1.0, None
+    for chosen, first in ((cuts, -1), (late, begin)):
+        merged = _merged_above(law, within, chosen, first, merged)
+        atoms = merged.law()
         result = moved(atoms, nodes, tilt)
         with np.errstate(over="ignore", invalid="ignore"):
             kept = float(np.nansum(result * np.exp(np.minimum(nodes - tilt.value, 700.0))))  # under Q
         if kept > most + 1e-10:
             best, most = result, kept
-        if kept >= (1 - 1e-9) * float(np.sum(np.exp(np.minimum(atoms.log_p + atoms.loss, 0.0)))):
+        whole = np.exp(np.minimum(atoms.log_p + atoms.loss, 0.0)) * (1 - 3 * atoms.atoms.slack)
+        if kept >= (1 - 1e-9) * float(np.sum(whole)):  # but for slack all of it
             break
     return best
 
 
-def _merged(law: PrivacyLossDistribution, nodes: Array, shares: Array, begin: int) -> AtomicLaw:
+def _merged_above(
+    law: PrivacyLossDistribution, nodes: Array, cuts: Array, begin: int, known: Merged | None
+) -> Merged:
     """Merge cells to one loss each, that of a node or one above it.
 
     A loss below its node would go down to the one before. It rises by half as much as the cut below it does,
     or where the law begins by that of the one above it; and it is above the node where the cut is that node.
     """
-    cuts, near = nodes[:-1] + shares * np.diff(nodes), np.diff(nodes, append=2 * nodes[-1] - nodes[-2])
+    near = np.diff(nodes, append=2 * nodes[-1] - nodes[-2])
     for attempt in range(3):
         edges = np.maximum.accumulate(np.concatenate([nodes[:1], cuts, nodes[-1:]]))
-        loss, log_p, slack = _merged_losses(law, edges)
-        below = loss < nodes
+        result = known = _merged(law, edges, known)
+        below = result.loss < nodes
         if not below.any():
             break
-        rise = 2 * np.nan_to_num(np.clip(nodes + _ABOVE * near - loss, 0.0, near / 2))
+        rise = 2 * np.nan_to_num(np.clip(nodes + _ABOVE * near - result.loss, 0.0, near / 2))
         raised = np.minimum(cuts + rise[1:], nodes[1:]) if attempt == 0 else nodes[1:]
         cuts = np.where(below[1:], np.maximum(cuts, raised), cuts)
         if 0 <= begin < len(cuts) - 2:
             cuts[begin] = edges[begin + 1]
             late = min(edges[begin + 2] + rise[begin + 1], nodes[begin + 3])
             cuts[begin + 1] = max(cuts[begin + 1], late)
-    known = ~np.isnan(loss)
-    return AtomicLaw(loss[known], log_p[known], slack=slack[known])
+    return result
 
 
-def _merged_losses(law: PrivacyLossDistribution, edges: Array) -> tuple[Array, Array, Array]:
-    """Return the loss of all mass of each cell, or NaN where it is not known, its log P-mass, and the slack.
+def _merged(law: PrivacyLossDistribution, edges: Array, known: Merged | None) -> Merged:
+    """Merge all mass of each cell to one loss, from those already ``known`` where both edges are the same.
 
     That loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
     units, over 1 less a slack, and to 4 units of its terms; it is rounded down.
     """
-    cells = law.cells(edges)
-    p = masses(cells, edges)[0]
+    changed = np.ones(len(edges), bool) if known is None else edges != known.edges
+    new = changed[:-1] | changed[1:]
+    used = np.append(new, False) | np.append(False, new)
+    if known is not None and not new.any():
+        return known
+    cells, a = law.cells(edges[used]), edges[used][:-1]
+    p = masses(cells, edges[used])[0]
     with np.errstate(divide="ignore", invalid="ignore"):  # of an empty cell, or a loss that overflows
-        x = lifted(edges[:-1], cells.excess) / p
-        loss = edges[:-1] + np.log1p(x)
+        x = lifted(a, cells.excess) / p
+        loss = a + np.log1p(x)
         unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
-        off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
-        known = np.isfinite(loss - off) & (np.minimum(cells.excess, cells.deficit) >= _FAINT)
-        return np.where(known, loss - off, np.nan), np.log(p), cells.slack + 64 * UNIT + off
+        off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(a) + np.abs(loss))
+        certain = np.isfinite(loss - off) & (np.minimum(cells.excess, cells.deficit) >= _FAINT)
+        parts = np.where(certain, loss - off, np.nan), np.log(p), cells.slack + 64 * UNIT + off
+    place, old = (np.cumsum(used) - 1)[:-1][new], known[1:] if known is not None else parts
+    result = [each.copy() for each in old]
+    for side, part in zip(result, parts, strict=True):
+        side[new] = part[place]
+    return Merged(edges, *result)
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
