@@ -275,9 +275,10 @@ class Level:
         half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
         rise = _phase_rise(z[:, None] * half)
         first = [_add_up(rise, w)[:, :, None] for w in weights]
-        whole = 1 + rise
+        # Small matrices: for complex products of 2^16 multiplications BLAS starts threads.
+        whole = (1 + rise).reshape(len(self.d), -1, min(group, 16), self.d.shape[-1])
         result = [np.empty((len(self.d), len(y)), complex) for _ in weights]
-        together = max(1, self.chunk // self.d.size)
+        together = max(1, min(self.chunk // self.d.size, 48))
         # Points added up at once: sums of sums round less than one of all points.
         blocks = [slice(k, k + _BLOCK) for k in range(0, self.d.shape[-1], _BLOCK)]
         for start in range(0, len(y), together * group):
@@ -285,7 +286,9 @@ class Level:
             phases = _phase_rise(half.swapaxes(1, 2) * heads)
             for u, w, add in zip(result, weights, first, strict=True):
                 moved = phases * w[:, :, None]
-                block = sum(whole[..., b] @ moved[:, b] for b in blocks) + add
+                block = (
+                    sum(whole[..., b] @ moved[:, None, b] for b in blocks).reshape(*rise.shape[:2], -1) + add
+                )
                 flat = block.swapaxes(1, 2).reshape(len(self.d), -1)
                 u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
         return result, np.repeat(y[::group], group)[: len(y)]

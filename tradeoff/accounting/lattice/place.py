@@ -113,7 +113,7 @@ def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> f
     mass = np.exp(sketch.log_p)
     centre = float(sketch.loss[np.searchsorted(np.cumsum(mass), mass.sum() / 2)])
     if np.sum(mass[np.abs(sketch.loss - centre) < h / 2]) < 0.2:
-        # Where much mass begins abruptly, a cell that holds little of its begin has no tangent of use.
+        # Where much mass begins abruptly, the losses of a cell that holds little of its begin draw from none.
         ends = (end for end in law.support if np.sum(mass[np.abs(sketch.loss - end) < 16 * h]) > 0.2)
         return next(ends, 0.0)
     for _ in range(8):
