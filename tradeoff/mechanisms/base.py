@@ -73,6 +73,10 @@ class Declared:
             value = getattr(self, each.name)
             if "check" in each.metadata and not (value is None and each.default is None):
                 object.__setattr__(self, each.name, each.metadata["check"](each.name, value))
+        self._check()
+
+    def _check(self) -> None:
+        """Raise where the fields do not fit each other."""
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters by name, without those that are None."""

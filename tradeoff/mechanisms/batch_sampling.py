@@ -142,8 +142,7 @@ class MixtureOfGaussians(Mechanism):
         partial(number_list, check=in_interval("[0, 1]")),
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if len(self.sensitivities) != len(self.probabilities):
             lengths = f"{len(self.sensitivities)} and {len(self.probabilities)}"
             raise DomainError(f"sensitivities and probabilities must have one length, got {lengths}")
@@ -240,8 +239,7 @@ class ShuffledRandomizers(Mechanism):
         "Noise of all records instead of categories; by default any randomiser.", *NOISES, default=None
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         self._build(ShuffledCurve, 1.0)  # checks that the fields fit
 
     def curve(self) -> TradeOff:
@@ -297,8 +295,7 @@ class RandomAllocation(Mechanism):
         "Number of steps in which a record takes part, at most ``steps``.", high=MOST_STEPS, default=1
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if self.participations > self.steps:
             raise domain("participations", self.participations, f"at most steps = {self.steps}")
 

@@ -100,8 +100,7 @@ class TreeAggregation(Mechanism):
         default=False,
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if self.participations > 1:
             count("steps", self.steps, 1, MOST)
         if self.restarts and self.restarts[-1] >= self.steps:
@@ -336,8 +335,7 @@ class MatrixMechanism(Mechanism):
     bins: int | None = integer_range("Number of batches, the steps of an epoch.", default=None)
     epochs: int | None = integer_range("Number of passes over the batches.", default=None)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if (self.strategy is None) == (self.sensitivity is None):
             given = "both" if self.strategy else "neither"
             raise DomainError(f"MatrixMechanism takes one of sensitivity and strategy, got {given}")

@@ -74,8 +74,7 @@ class Gaussian(Mechanism):
         default=None,
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         noise, moves = self.noise_multiplier, self.sensitivity
         if isinstance(noise, tuple) and moves is not None and len(noise) != np.size(moves):
             raise domain("sensitivity", moves, f"a list of {len(noise)} numbers, one for each coordinate")
@@ -106,8 +105,7 @@ class Laplace(Mechanism):
         "l1-sensitivity of the query, in the same units.", "(0, inf)", default=1.0
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         self.curve()
 
     def curve(self) -> TradeOff:
@@ -179,8 +177,7 @@ class BoundedLaplace(Mechanism):
     )
     sensitivity: float = real_range("Sensitivity of the query, in the same units.", "(0, inf)", default=1.0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if self.width < self.sensitivity:
             interval = f"[{self.sensitivity:g}, inf)"
             raise domain("width", self.width, interval, "answers of neighbours differ by the sensitivity")
@@ -405,8 +402,7 @@ class ThresholdedKeys(Mechanism):
     )
     adjacency: Adjacency = adjacency_field(default="add-remove")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if self.noise == "geometric":
             count("contribution", self.contribution, 1, MOST)
         number("threshold", self.threshold, self.contribution, open_low=True)

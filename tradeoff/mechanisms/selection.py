@@ -68,8 +68,7 @@ class RandomizedResponse(Mechanism):
         default=None,
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if (self.epsilon is None) is (self.flip is None):
             raise DomainError("give either epsilon or flip")
         most = 1 - 1 / self.categories
@@ -128,8 +127,7 @@ class ApproximateDP(Mechanism):
     epsilon: float = real_range("Loss in nats, for every ordered pair of neighbours.", LOSS)
     delta: float = real_range("Probability of failure.", "[0, 1]")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if 0 < self.epsilon <= 1e-3 and self.delta > 0.1:
             remedy = "are epsilon and delta swapped? if not, give an epsilon above 1e-3"
             raise domain("delta", self.delta, "at most 0.1 for 0 < epsilon <= 1e-3", remedy)
@@ -162,8 +160,7 @@ class SubsetSelection(Mechanism):
         r"Size :math:`d` of the subset, below :math:`k`; the optimum is near :math:`k/(e^\varepsilon + 1)`."
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         count("size", self.size, 1, self.categories - 1)
 
     def curve(self) -> TradeOff:
@@ -335,8 +332,7 @@ class RepeatAndSelect(PureDP):
         default=1.0,
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         number("(2 + shape) epsilon", self._loss, 0, MAX_LOSS)
 
     @property
@@ -413,8 +409,7 @@ class BestOfRuns(Mechanism):
         "Number of trials of a binomial number of runs, above ``mean``, instead of ``shape``.", default=None
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if self.trials is not None:
             number("mean", self.mean, 0, self.trials, open_high=True)
         elif self.shape < math.inf:

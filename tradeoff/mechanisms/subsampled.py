@@ -60,8 +60,7 @@ class Sampled(Mechanism):
         draws = self.batch_size or self.group_size
         return hits(draws, self.sample_rate if self.batch_size is None else ratio(self.sample_rate, draws))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
         if self.adjacency is None:
             object.__setattr__(self, "adjacency", natural(self.scheme))
         drawn, sized = self.scheme == "with-replacement", self.batch_size is not None
@@ -235,8 +234,8 @@ class SubsampledLaplace(Sampled):
     batch_size: int | None = draws_field()
     group_size: int = group_field()
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
+        super()._check()
         self._base()
 
     @property
@@ -285,8 +284,8 @@ class Subsampled(Sampled):
     batch_size: int | None = draws_field()
     group_size: int = group_field()
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check(self) -> None:
+        super()._check()
         if self.mechanism.adjacency not in (None, self.adjacency):
             raise DomainError(
                 f"mechanism must be for {self.adjacency} neighbours, as its sample, got {self.mechanism!r}"
