@@ -16,26 +16,6 @@ from tradeoff.errors import DomainError
 from tradeoff.families.laplace import BoundedRange
 
 
-def exponential(utilities, epsilon):
-    """Probabilities of the exponential mechanism at sensitivity 1."""
-    with mp.workdps(50):
-        weights = [mp.exp(mp.mpf(epsilon) * u / 2) for u in utilities]
-        return [w / sum(weights) for w in weights]
-
-
-utilities = st.lists(
-    st.tuples(st.integers(-3, 3), st.sampled_from([-1, -0.5, 0, 0.25, 1])), min_size=2, max_size=5
-)
-
-
-@settings(max_examples=20, deadline=None)
-@given(utilities, st.sampled_from([0.1, 1.0, 4.0]))
-def test_exponential_mechanism_dominates_random_utilities(scores, epsilon):
-    p = exponential([u for u, _ in scores], epsilon)
-    q = exponential([u + change for u, change in scores], epsilon)
-    assert dominated(m.ExponentialMechanism(epsilon).curve(), p, q)
-
-
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
 @pytest.mark.parametrize("alpha", [1e-6, 0.02, 0.3, 0.5, 0.9])
 def test_exponential_curve_is_the_least_over_all_ranges(epsilon, alpha):
@@ -172,37 +152,6 @@ def test_best_of_runs_dominates_noisy_runs(shape, gamma, flipped):
     assert not dominated(run.curve(), p, q) or mean < 2  # and something had to be shown
 
 
-def best_of_binomial(law, trials, chance):
-    """Return the law of the best of Bin(trials, chance) runs, the last of the list, 0 for no run at all."""
-    result = [Fraction(0)] * (len(law) + 1)
-    for runs in range(trials + 1):
-        weight = math.comb(trials, runs) * chance**runs * (1 - chance) ** (trials - runs)
-        for outcomes in itertools.product(range(1, len(law) + 1), repeat=runs):
-            result[max(outcomes, default=0)] += weight * math.prod(law[k - 1] for k in outcomes)
-    return result
-
-
-@pytest.mark.parametrize("trials", [1, 2, 5])
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [
-        (("1/2", "1/4", "1/4"), ("1/4", "1/4", "1/2")),
-        (("7/10", "2/10", "1/10", "0"), ("6/10", "2/10", "19/100", "1/100")),
-        (("98/100", "2/100"), ("99/100", "1/100")),
-    ],
-)
-def test_best_of_a_binomial_number_of_runs_dominates_all_sequences_of_runs(one, two, trials):
-    p, q = ([Fraction(x) for x in law] for law in (one, two))
-    run = m.Custom(to.from_masses(p, q).symmetrise(assume="either-order"))
-    for chance in (Fraction(1, 4), Fraction(7, 8)):
-        curve = m.BestOfRuns(run, mean=float(trials * chance), trials=trials).curve()
-        for order in (1, -1):
-            laws = [best_of_binomial(law[::order], trials, chance) for law in (p, q)]
-            assert sum(laws[0]) == 1
-            with mp.workdps(50):
-                assert dominated(curve, *([mp.mpf(x.numerator) / x.denominator for x in law] for law in laws))
-
-
 NUMBERS = {
     "geometric": (10.0, {}, lambda x: x / (10 - 9 * x)),
     "logarithmic": (9 / math.log(10), {"shape": 0.0}, lambda x: -mp.log(1 - mp.mpf("0.9") * x) / mp.log(10)),
@@ -271,18 +220,6 @@ def test_selection_at_extreme_losses(make):
     for bad in (-1, math.inf, math.nan, "1", None):
         with pytest.raises(DomainError, match=r"^epsilon must be .*$"):
             make(bad)
-
-
-@pytest.mark.parametrize("categories", [3, 10, 1000])
-def test_randomized_response_of_many_categories_is_above_pure_dp(categories):
-    curve, pure = m.RandomizedResponse(epsilon=1, categories=categories).curve(), to.PureDP(1)
-    assert curve.symmetric
-    for alpha in (0.01, 0.1, 0.3, 0.5):
-        assert curve.bounds(alpha).lower >= pure.bounds(alpha).lower * (1 - 1e-14)
-    total = math.exp(1) + categories - 1
-    assert curve.delta(0) == pytest.approx(math.expm1(1) / total, rel=1e-13)
-    assert curve.delta(1 + 1e-12) <= 1e-12
-    assert curve.bounds.delta(0).upper >= math.expm1(1) / total * (1 - 1e-15)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e-12, 1e-6, 50.0, 700.0])
