@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -204,14 +205,10 @@ class Search:
                 raise DomainError(f"{problem}; move it: {point.problem}")
         if not between:
             self._search_outward()
-        pair, last = self._bracket, None
-        if pair is None:
+        if self._bracket is None:
             raise self._no_bracket(", or give another range, between=(low, high)" if between else "")
-        while pair != last and self._is_wide(*pair) and len(self.points) < _MAX_EVALUATIONS:
-            self._narrow(*pair)
-            pair, last = cast(tuple[Point, Point], self._bracket), pair
-        self._tighten(*pair)
-        return cast(tuple[Point, Point], self._bracket)
+        self._narrow()
+        return self._ends()[:2]
 
     @property
     def _decided(self) -> list[Point]:
@@ -226,11 +223,11 @@ class Search:
                 return (a, b) if a.met else (b, a)
         return None
 
-    def _is_wide(self, met: Point, unmet: Point) -> bool:
-        """Return whether the ends are farther apart than wanted, and than four times the open width."""
-        low, high = sorted((met.x, unmet.x))
-        doubts = [p.x for p in self.points if low < p.x < high]
-        return high - low > max(1.0 if self.integer else self.tol * high, 4 * np.ptp(doubts) if doubts else 0)
+    def _ends(self) -> tuple[Point, Point, bool]:
+        """Return the bracket, and whether it is as narrow as wanted."""
+        met, unmet = cast(tuple[Point, Point], self._bracket)
+        width = 1.0 if self.integer else self.tol * max(met.x, unmet.x)
+        return met, unmet, abs(met.x - unmet.x) <= width
 
     def _place(self, x: float) -> float:
         return math.log1p(x) if self.integer else math.log(x)
@@ -257,55 +254,44 @@ class Search:
     def _root(self, gap: Callable[[Point], float], low: float, high: float, tol: float) -> float:
         """Return about the root of a gap that has two signs at known points."""
         start, end = self._place(low), self._place(high)
+        known = {start: low, end: high}
 
         def value(t: float) -> float:
-            x = min(max(self._number(t), low), high)
-            return gap(self._tried(low if t == start else high if t == end else x))
+            return gap(self._tried(known.get(t, self._number(t))))
 
-        xtol = max(1.2 / high if self.integer else tol, 4e-16)
-        root = brentq(value, start, end, xtol=xtol, disp=False) if start < end else end
-        return min(max(self._number(root), low), high)
+        xtol = max(1.2 / max(low, high) if self.integer else tol, 4e-16)
+        return self._number(brentq(value, start, end, xtol=xtol, disp=False)) if start != end else high
 
-    def _tighten(self, met: Point, unmet: Point) -> None:
-        """Move the end that meets the target next to where the bound that decides it crosses the target."""
-        low, high = sorted((met.x, unmet.x))
-        doubts = [p.x for p in self.points if low < p.x < high]
-        nearest = min(doubts, key=lambda x: abs(x - met.x), default=met.x)
-        low, high = sorted((nearest, met.x))
-        tol = max(self.tol, 1e-3)  # of wide answers: others are narrow enough already
-
-        def gap(p: Point) -> float:
-            size = abs(self.target.gap(p.answer.lower if self.target.least else p.answer.upper))
-            return (-1.0 if p.met else 1.0) * (size if 0 < size < math.inf else 1.0)
-
-        if high - low > max(1.0 if self.integer else 0.0, tol * high):
-            self._root(gap, low, high, tol)
-
-    def _narrow(self, met: Point, unmet: Point) -> None:
+    def _narrow(self) -> None:
         """Add a point next to the root of the gap, and from there verdicts to both sides."""
-        low, high = sorted((met.x, unmet.x))
 
-        def gap(p: Point) -> float:
-            if p.met is None or not self._is_wide(*(self._bracket or (met, unmet))):
+        def middle(p: Point) -> float:
+            if p.met is None or self._ends()[2]:
                 return 0.0  # ends the search for the root
             return p.gap if math.isfinite(p.gap) else -1.0 if p.met else 1.0
 
-        doubts = [p.x for p in self.points if low < p.x < high]
-        if not doubts:
-            doubts = [self._root(gap, low, high, self.tol / 4)]
-            if not self._is_wide(*(self._bracket or (met, unmet))):
-                return
-        near, blur = self._decided[:2], max(self._tried(x).blur for x in doubts)
-        slope = abs(
-            (self._place(near[0].x) - self._place(near[1].x)) / (near[0].gap - near[1].gap or math.nan)
-        )
-        undecided = 0.55 * max(doubts) * slope * blur  # half of it, nearly
-        step = max(1.0 if self.integer else 0.4 * self.tol * high, undecided if undecided < high else 0.0)
-        for start, sign, end in ((min(doubts), -1, low), (max(doubts), 1, high)):
-            verdict = (met if met.x == end else unmet).met
-            k = 0
-            while low < (x := start + sign * 2**k * step) < high and self._tried(x).met != verdict:
-                k += 1
+        def decisive(p: Point, end: Point) -> float:
+            """Return the gap of the bound that decides for the verdict of an end."""
+            gap = abs(self.target.gap(tuple(p.answer)[end.met is not self.target.least]))
+            return (1.0 if p.met == end.met else -1.0) * (gap if 0 < gap < math.inf else 1.0)
+
+        met, unmet, _ = self._ends()
+        root = self._root(middle, met.x, unmet.x, self.tol / 4)
+        met, unmet, is_narrow = self._ends()
+        near = self._decided[:2]
+        slope = (self._place(near[0].x) - self._place(near[1].x)) / (near[0].gap - near[1].gap or math.nan)
+        undecided = 0.55 * abs(slope) * self._tried(root).blur  # half of it, nearly
+        undecided = undecided if undecided < 1 else 0.0
+        step = max(1.0 if self.integer else 0.4 * self.tol * root, undecided * root)
+        for end in () if is_narrow else (met, unmet):
+            last, x = root, root + math.copysign(step, end.x - root)
+            while abs(x - root) < abs(end.x - root) and self._tried(x).met != end.met:
+                last, x = x, root + 2 * (x - root)
+            # Of wide answers an end is moved to where the bound that decides crosses the target.
+            close = 1e-3 if end.met else undecided / 4
+            x = x if abs(x - root) < abs(end.x - root) else end.x
+            if abs(x - last) > max(1.0 if self.integer else 0.0, close * root, 1e-3 * root):
+                self._root(partial(decisive, end=end), last, x, close)
 
     def _search_outward(self) -> None:
         """Try numbers until two verdicts differ: just past a secant's root, else both sides in long steps."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -27,7 +27,7 @@ from tradeoff.accounting.planner import Composition
 from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.product import Tensor, tensor
-from tradeoff.errors import DomainError, PrecisionError, SizeError, SymbolError
+from tradeoff.errors import DomainError, PrecisionError, SizeError
 from tradeoff.intervals.bounds import Array, Bounds, Complex
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.pld.law import PrivacyLossDistribution, Transform, log_finite_mass
@@ -367,7 +367,7 @@ def parameters(curve: TradeOff) -> Iterator[Parameter]:
     for at, (name, part) in enumerate(zip(names, parts, strict=True)):
 
         def put(fresh: Any, at: int = at) -> TradeOff:
-            return build([*parts[:at], fresh, *parts[at + 1 :]])
+            return build(*parts[:at], fresh, *parts[at + 1 :])
 
         if isinstance(part, TradeOff):
             for inner in parameters(part):
@@ -376,34 +376,18 @@ def parameters(curve: TradeOff) -> Iterator[Parameter]:
             yield Parameter(name, float(part), put)
 
 
-def _take_apart(curve: TradeOff) -> tuple[list[str], list[Any], Callable[[Iterable[Any]], TradeOff]]:
-    """Return the parts of a curve with their names, and the function that builds it from others."""
+def _take_apart(curve: TradeOff) -> tuple[Sequence[str], Sequence[Any], Callable[..., TradeOff]]:
+    """Return the names of the parts of a curve, the parts, and the function that builds it from others."""
     if isinstance(curve, Tensor):
-        counts = list(curve.factors.values())
-        return [""] * len(counts), list(curve.factors), lambda parts: tensor(zip(parts, counts, strict=True))
+        factors, counts = zip(*curve.factors.items(), strict=True)
+        return [""] * len(factors), factors, lambda *parts: tensor(zip(parts, counts, strict=True))
     if isinstance(curve, Derived):
-        derived, own = curve, vars(curve).items()
-        parts: list[Any] = []
-
-        def note(part: Any) -> Any:
-            parts.append(part)
-            return part
-
-        with suppress(SymbolError):  # where it cannot be built anew
-            curve.replaced(note)
+        own, parts = vars(curve).items(), curve.arguments
         names = [next((name for name, value in own if value is part), "parameter") for part in parts]
-
-        def rebuild(parts: Iterable[Any]) -> TradeOff:
-            left = iter(parts)
-            return derived.replaced(lambda _: next(left))
-
-        return names, parts, rebuild
+        return names, parts, curve.rebuild
     kind: Any = type(curve)
-    given = {
-        name: (getattr(curve, f"{name}_0", getattr(curve, name, None)), each.default)
-        for name, each in inspect.signature(kind).parameters.items()
-    }
-    if any(value is None and default is not None for value, default in given.values()):
-        given = {}
-    values = [value for value, _ in given.values()]
-    return list(given), values, lambda parts: cast(TradeOff, kind(**dict(zip(given, parts, strict=True))))
+    given = inspect.signature(kind).parameters
+    values = [getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in given]
+    if any(value is None is not each.default for value, each in zip(values, given.values(), strict=True)):
+        return [], [], kind  # it does not keep what it was made of
+    return list(given), values, kind
