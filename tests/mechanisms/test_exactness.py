@@ -298,6 +298,11 @@ EVERY = [each for each, _ in EXACT + DOMINATING] + [
     m.CanonicalNoise(to.PureDP(1).lower),
     m.Subsampled(m.RandomizedResponse(epsilon=1, categories=4), sample_rate=0.1),
     m.RandomAllocation(noise_multiplier=2, steps=3, participations=2),
+    m.TreeAggregation(7, 2000, participations=6, separation=313, restarts=[1000], completion=True),
+    *(
+        m.MatrixMechanism(2.0, strategy=strategy, scheme="balls-in-bins", bins=2, epochs=2)
+        for strategy in ([1, 0.5], [[1, 0, 0, 0], [0.5, 1, 0, 0], [0, 0, 2, 0], [1, 0, 0, 1]])
+    ),
 ]
 
 
