@@ -286,17 +286,10 @@ class _Problem:
             seen.append((float(np.max(np.abs(moved))), x.copy()))
             return moved
 
-        moved = step(x)
         # Afar, prices may be no estimates; near, Anderson's first check divides infinities, and it may stall.
         stalled = suppress(NoConvergence, LinAlgError, DomainError)
         with warnings.catch_warnings(), stalled, np.errstate(invalid="ignore"):
             warnings.simplefilter("ignore", LinAlgWarning)
-            for _ in range(10):  # half steps: prices may be far steeper than scale^-4
-                # longest step in log-scales from which the steps to come are extrapolated
-                if np.max(np.abs(moved)) < 0.5:
-                    break
-                x = x + moved / 2
-                moved = step(x)
             options: dict[str, Any] = {"alpha": 1.0, "maxiter": 20, "line_search": None}
             # residual at which prices are equal: the cost is flat there, and off by its square
             anderson(cast(Any, step), x, f_tol=1e-6, **options)
