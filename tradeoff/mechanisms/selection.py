@@ -19,7 +19,7 @@ from tradeoff.families.from_masses import Profile
 from tradeoff.families.laplace import BoundedRange
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, rational, sum_rows
-from tradeoff.intervals.roots import bracket_root
+from tradeoff.intervals.roots import bracket_sides
 from tradeoff.mechanisms.base import (
     LOSS,
     Adjacency,
@@ -506,8 +506,7 @@ def _log_gamma(mean: float, shape: float) -> Bounds:
         t = np.exp(np.minimum(place, 6.0))
         return expm1(t) / t if shape == 0 else shape * expm1(t) / -expm1(-shape * Bounds.of(t))
 
-    low = bracket_root(lambda place: -np.asarray(runs(place).upper), np.array([-mean]))[0]
-    high = bracket_root(lambda place: -np.asarray(runs(place).lower), np.array([-mean]))[1]
+    low, high = bracket_sides(lambda place: -runs(place), np.array([-mean]))
     if math.isinf(high[0]):
         raise DomainError(
             f"mean = {mean!r} with shape = {shape!r} is out of range; give a smaller mean, or a larger shape"
