@@ -145,14 +145,8 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     mu, tight, reason, searched = least(f, exact)
     # The regret and the best case, from the nodes so far, or at the places of those of parts of f.
     level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
-    own = {nodes.curve: nodes for nodes in searched}
     places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
-    sides = []
-    for order in both_orders(f):
-        far, known = min(end(order, level), FAR) or 1.0, own.get(order)
-        last = float(known.epsilon[-1]) if known else 0.0
-        more = np.linspace(last, far, 9)[1:] if known and far > last else np.empty(0)
-        sides.append(known.more(more) if known else start_nodes(order, far).more(places))
+    sides = [start_nodes(order, min(end(order, level), FAR) or 1.0).more(places) for order in both_orders(f)]
     lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
     most = min(max(upper), 1.0)
