@@ -268,7 +268,7 @@ def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float,
     Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
     and such a function over 1 + s is largest at a corner. With the nodes that took.
     """
-    limit, direct = len(nodes.epsilon) + MAX_NODES, not needs_polygons(nodes.curve)
+    limit = len(nodes.epsilon) + MAX_NODES
     for _ in range(8):
         profile, weight = reported_profile(mu, failure, nodes.epsilon), exp(-nodes.epsilon[:-1])
         (t, value), at_nodes = under(nodes), (profile - nodes.upper) / (1 + exp(nodes.epsilon))
@@ -279,12 +279,7 @@ def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float,
         open_ = np.flatnonzero(most > least + close)
         if len(open_) == 0 or len(nodes.epsilon) > limit:
             break
-        ends = np.union1d(open_, open_ + 1)
-        wide = ends[(nodes.upper - nodes.lower)[ends] > close / 2]
-        middle, tol = nodes.middle(open_), None
-        if direct and len(wide):  # one question shares its tables
-            middle, tol = np.append(middle, nodes.epsilon[wide]), close / 4
-        nodes = nodes.more(middle, tol)
+        nodes = nodes.more(nodes.middle(open_))
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
     gap = reported_profile(mu, failure, last) - nodes.curve.mass_at_infinity.lower
