@@ -153,8 +153,7 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
     ends = max(side.reach for side in sides) < np.inf
     nodes = [start_nodes(side.curve, side.reach if ends else FAR) for side in sides]
     # Widths of delta: the usual one, and that to which the corners that decide are narrowed then.
-    digits = nodes[0].lower[0] < 1 - 1e-6  # else 1 - delta has lost them
-    for tol in ((None, 1e-8) if digits else (None,)) if ends else ():
+    for tol in (None, 1e-8) if ends else ():
         before, widths = np.inf, np.concatenate([1 - side.lower / side.upper.clip(1e-300) for side in nodes])
         # Cells need not be closer than nodes are; each round leaves a quarter of a smooth cell's excess.
         close = 0.03 * tol if tol else max(1e-9, 0.03 * float(np.median(widths)))
