@@ -149,43 +149,47 @@ def histograms(answers, channel):
 
 
 def blanket(epsilon, records, both, neither, losses):
-    """Return delta of the blanket, summed over all counts in floats.
+    """Yield delta of the blanket, and its error: over all counts of few records, or five errors of samples.
 
     Next to an outcome that is likely of one of both records alone, those likely of both, and of neither, have
     these shares.
     """
     odds = math.exp(epsilon)
     masses = np.array([1, 1, both, neither]) / (odds + 1 + both * odds + neither)
-    counts = np.indices((records,) * 4).reshape(4, -1).T
-    counts = counts[counts.sum(axis=1) < records]
-    rest = records - 1 - counts.sum(axis=1, keepdims=True)
-    weight = multinomial.pmf(np.append(counts, rest, axis=1), records - 1, [*masses, 1 - masses.sum()])
-    result = np.zeros(len(losses))
-    for own, mass in enumerate(masses * [1, odds, odds, 1]):
-        a, b, x, y = (counts + (np.arange(4) == own)).T
-        ratio = (a * odds + b + x * odds + y) / (a + b * odds + x * odds + y)
-        result += [np.sum(weight * mass * np.maximum(1 - math.exp(loss) * ratio, 0)) for loss in losses]
-    return result
+    chances = [*masses, 1 - masses.sum()]
+    if records <= 25:
+        counts = np.indices((records,) * 4).reshape(4, -1).T
+        counts = counts[counts.sum(axis=1) < records]
+        rest = records - 1 - counts.sum(axis=1, keepdims=True)
+        weight, errors = multinomial.pmf(np.append(counts, rest, axis=1), records - 1, chances), 0
+    else:
+        counts = np.random.default_rng(7).multinomial(records - 1, chances, 100_000)[:, :4]
+        weight, errors = 1 / len(counts), 5
+    for loss in losses:
+        each = np.zeros(len(counts))
+        for own, mass in enumerate(masses * [1, odds, odds, 1]):
+            a, b, x, y = (counts + (np.arange(4) == own)).T
+            ratio = (a * odds + b + x * odds + y) / (a + b * odds + x * odds + y)
+            each += mass * np.maximum(1 - math.exp(loss) * ratio, 0)
+        yield np.sum(weight * each), errors * each.std() / math.sqrt(len(each))
 
 
 FINE, COARSE = ((0.0, 0.1, 0.4, 0.9), 1e-9), ((0.0, 0.05, 0.1), 0.02)
 BLANKETS = [
-    (1.0, {"categories": 2}, 0.0, 0.0, *FINE),
-    (1.0, {"categories": 3}, 0.0, 1.0, *FINE),
-    (3.0, {"categories": 20}, 0.0, 18.0, *FINE),
-    (1.0, {"categories": 10, "size": 3}, 2 / 7, 2.0, *COARSE),
-    (1.0, {"categories": 4, "size": 3}, 2.0, 0.0, *COARSE),
-    (1.0, {"randomizer": "rappor"}, math.exp(-0.5), math.exp(0.5), *COARSE),
+    *((e, 25, {"categories": k}, 0.0, k - 2.0, *FINE) for e, k in ((1.0, 2), (1.0, 3), (3.0, 20))),
+    *((1.0, n, {"categories": 10, "size": 3}, 2 / 7, 2.0, *COARSE) for n in (25, 200)),
+    *((1.0, n, {"categories": 4, "size": 3}, 2.0, 0.0, *COARSE) for n in (25, 200)),
+    *((1.0, n, {"randomizer": "rappor"}, math.exp(-0.5), math.exp(0.5), *COARSE) for n in (25, 200)),
 ]
 
 
-@pytest.mark.parametrize(("epsilon", "parameters", "both", "neither", "losses", "close"), BLANKETS)
+@pytest.mark.parametrize(("epsilon", "records", "keys", "both", "neither", "losses", "close"), BLANKETS)
 def test_shuffled_randomizers_have_the_profile_of_the_blanket(
-    epsilon, parameters, both, neither, losses, close
+    epsilon, records, keys, both, neither, losses, close
 ):
-    bounds = m.ShuffledRandomizers(epsilon, 25, **parameters).curve().bounds
-    for loss, truth in zip(losses, blanket(epsilon, 25, both, neither, losses), strict=True):
-        assert truth * (1 - 1e-9) <= bounds.delta(loss).upper <= truth * (1 + close)
+    bounds = m.ShuffledRandomizers(epsilon, records, **keys).curve().bounds
+    for loss, (truth, error) in zip(losses, blanket(epsilon, records, both, neither, losses), strict=True):
+        assert truth * (1 - 1e-9) - error <= bounds.delta(loss).upper <= (truth + error) * (1 + close)
 
 
 def test_shuffled_binary_responses_are_between_a_pair_and_any_randomizer():

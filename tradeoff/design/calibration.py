@@ -136,7 +136,7 @@ def calibrate(
         raise KindError(f"integer must be True or False, got {shown(integer)}")
     goal = read_target(target)
     tol = max(number("tol", tol, 0, 1, open_low=True, open_high=True), 1e-15)
-    ends = None if between is None else _ends(between, integer=integer)
+    ends = None if between is None else _read_range(between, integer=integer)
     width = [tol / 4]  # half a step of the proof, for a loss that is a power of the number
 
     def bound_answer(x: float) -> Bounds[float]:
@@ -163,7 +163,7 @@ def calibrate(
     return Calibration(value, Bounds(*sorted((value, other))), achieved, tried, str(goal))
 
 
-def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
+def _read_range(between: Any, *, integer: bool) -> tuple[float, float]:
     if not isinstance(between, Sequence | np.ndarray) or np.shape(between) != (2,):
         raise domain("between", between, "a pair of numbers (low, high)")
     if integer:
