@@ -157,6 +157,7 @@ NUMBERS = {
     "logarithmic": (9 / math.log(10), {"shape": 0.0}, lambda x: -mp.log(1 - mp.mpf("0.9") * x) / mp.log(10)),
     "poisson": (3.0, {"shape": math.inf}, lambda x: mp.exp(3 * (x - 1))),
     "binomial": (6.0, {"trials": 8}, lambda x: (1 + 3 * (x - 1) / 4) ** 8),
+    "once or never": (0.25, {"trials": 1}, lambda x: (3 + mp.mpf(x)) / 4),
 }
 
 
@@ -201,6 +202,9 @@ def test_best_of_one_run_is_one_run_and_of_pure_runs_pure():
     assert one(0.1) <= run(0.1)
     assert 0.29 < m.BestOfRuns(m.PureDP(0.1), mean=1000, shape=1).curve().epsilon(0.0) <= 0.3 * (1 + 1e-9)
     assert m.BestOfRuns(m.PureDP(0), mean=3).curve() == to.Identity()
+    seldom = m.BestOfRuns(m.Gaussian(noise_multiplier=2), mean=0.25, trials=1).curve()
+    for epsilon in (0.1, 0.5, 1.0):
+        assert 1 <= seldom.delta(epsilon) / (run.delta(epsilon) / 4) <= 1.01
     lost = m.BestOfRuns(m.ApproximateDP(0.1, 1e-9), mean=10).curve()
     assert 1e-8 <= lost.delta(1.0) <= 1.001e-8
     assert lost.bounds.epsilon(2e-8).upper <= 0.3
