@@ -320,6 +320,21 @@ def test_mechanism_of_each_kind_is_a_frozen_value_with_a_curve(mechanism):
     assert to.spec.loads(to.spec.dumps(content)) == content
 
 
+STATED = [each for each in EVERY if each.adjacency or each.order == "free"]
+
+
+@pytest.mark.parametrize("mechanism", STATED, ids=lambda each: f"{each.kind}-{each.adjacency}-{each.order}")
+@pytest.mark.parametrize("n", [1, 2])
+def test_guarantee_is_symmetric_and_below_both_orders(mechanism, n):
+    result = mechanism.guarantee(n)
+    assert result == to.Plan({mechanism: n}, mechanism.adjacency or "add-remove").guarantee()
+    assert result.symmetric
+    assert "one order" not in repr(result)
+    for order in (mechanism.curve(), ~mechanism.curve()) if n == 1 else ():
+        for loss in LOSSES:
+            assert result.bounds.delta(loss).upper >= order.bounds.delta(loss).lower
+
+
 def test_order_and_exactness_are_those_of_the_proofs_and_labelled():
     assert {type(each) for each, _ in EXACT + DOMINATING} == set(m.KINDS.values())
     added = {each.kind for each in EVERY if each.adjacency == "add-remove"}
