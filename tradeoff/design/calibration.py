@@ -259,8 +259,7 @@ class Search:
         def value(t: float) -> float:
             return gap(self._tried(known.get(t, self._number(t))))
 
-        xtol = max(1.2 / max(low, high) if self.integer else tol, 4e-16)
-        return self._number(brentq(value, start, end, xtol=xtol, disp=False)) if start != end else high
+        return self._number(brentq(value, start, end, xtol=tol, disp=False)) if start != end else high
 
     def _narrow(self) -> None:
         """Add a point next to the root of the gap, and from there verdicts to both sides."""
@@ -276,21 +275,22 @@ class Search:
             return (1.0 if p.met == end.met else -1.0) * (gap if 0 < gap < math.inf else 1.0)
 
         met, unmet, _ = self._ends()
-        root = self._root(middle, met.x, unmet.x, self.tol / 4)
+        fine = max(1.2 / max(met.x, unmet.x) if self.integer else self.tol / 4, 4e-16)
+        root = self._root(middle, met.x, unmet.x, fine)
         met, unmet, is_narrow = self._ends()
         near = self._decided[:2]
         slope = (self._place(near[0].x) - self._place(near[1].x)) / (near[0].gap - near[1].gap or math.nan)
         undecided = 0.55 * abs(slope) * self._tried(root).blur  # half of it, nearly
-        undecided = undecided if undecided < 1 else 0.0
+        undecided = min(undecided, 0.5) if math.isfinite(undecided) else 0.0
         step = max(1.0 if self.integer else 0.4 * self.tol * root, undecided * root)
         for end in () if is_narrow else (met, unmet):
             last, x = root, root + math.copysign(step, end.x - root)
             while abs(x - root) < abs(end.x - root) and self._tried(x).met != end.met:
                 last, x = x, root + 2 * (x - root)
             # Of wide answers an end is moved to where the bound that decides crosses the target.
-            close = 1e-3 if end.met else undecided / 4
+            close = max(fine, 1e-3, 0.0 if end.met else undecided / 4)
             x = x if abs(x - root) < abs(end.x - root) else end.x
-            if abs(x - last) > max(1.0 if self.integer else 0.0, close * root, 1e-3 * root):
+            if abs(x - last) > max(1.0 if self.integer else 0.0, close * root):
                 self._root(partial(decisive, end=end), last, x, close)
 
     def _search_outward(self) -> None:
