@@ -1,7 +1,6 @@
 import math
 from functools import partial
 from inspect import signature
-from typing import NamedTuple
 
 import mpmath
 import numpy as np
@@ -251,8 +250,20 @@ def test_search_very_wide_answers_meets_the_target_at_the_safe_side(blur, root):
     assert len(search.points) <= 40
 
 
-class Wide(NamedTuple):
-    mu: Bounds
+@pytest.mark.parametrize("blur", [0.1, 0.3, 0.5, 0.8])
+@pytest.mark.parametrize("root", [40, 230, 1540])
+def test_search_very_wide_answers_of_counts_meets_the_target_at_the_safe_side(blur, root):
+    tried = []
+
+    def bound_answer(n):
+        tried.append(n)
+        return Bounds(max(n / root - blur, 1e-9), n / root + blur)
+
+    search = Search(read_target({"mu": 1.0}), bound_answer, 1e-9, integer=True)
+    met, unmet = search.run(None)
+    assert -1e-9 <= root * (1 - blur) - met.x <= 2 + 2e-3 * met.x
+    assert unmet.x > root * (1 + blur)
+    assert len(tried) == len(search.points) <= 40
 
 
 @pytest.mark.parametrize(
@@ -271,7 +282,7 @@ def test_calibrate_to_a_risk_encloses_crossing(target, rates):
     assert result.bounds.width < 2e-9 * result.value
 
 
-def test_calibrate_mu_0_bayes_risk_posterior_integers_and_very_wide_answers(monkeypatch):
+def test_calibrate_mu_0_bayes_risk_posterior_and_integers():
     result = to.calibrate(noise, {"mu": 0.0, "failure": 1e-3})
     assert result.bounds == to.calibrate(noise, {"advantage": 1e-3}).bounds
     assert result.evaluations < 13
@@ -293,19 +304,3 @@ def test_calibrate_mu_0_bayes_risk_posterior_integers_and_very_wide_answers(monk
     assert classes | {m.Subsampled} == NOISES.keys()
     coins = to.calibrate(m.BinomialNoise, {"epsilon": 2, "delta": 1e-5}, integer=True)
     assert m.BinomialNoise(coins.value).guarantee().epsilon(1e-5) <= 2
-    least = "tradeoff.design.calibration.least"
-    monkeypatch.setattr(least, lambda f, _: Wide(Bounds(f.mu * 0.7, f.mu * 1.3)))
-    for goal in (0.5, 3.0, 20.0):
-        result = to.calibrate(lambda k: to.Gaussian(0.01 * k), {"mu": goal}, integer=True)
-        assert 0 <= goal / 0.013 - result.value <= 2 + 2e-3 * result.value
-        assert result.bounds.upper > goal / 0.007
-    seen = []
-
-    def least(f, failure):
-        seen.append((f.mu, failure))
-        return Wide(Bounds(f.mu - 0.1, f.mu + 0.1))
-
-    monkeypatch.setattr("tradeoff.design.calibration.least", least)
-    result = to.calibrate(to.Gaussian, {"mu": 1.0})
-    assert result.value <= 0.9
-    assert len(seen) == result.evaluations
