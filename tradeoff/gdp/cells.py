@@ -304,7 +304,9 @@ def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
             result = np.log(reported_profile(mu, 0.0, nodes.epsilon).lower)
         return float(np.max(result - np.log(failure + (1 - failure) * nodes.upper)))
 
+    finer = nodes
     for _ in range(8):
+        nodes = finer
         high = find_root(excess, 0.0, high, _BEST_CLOSE * high / 16)
         close, (t, value) = (1 - _BEST_CLOSE / 4) * high, under(nodes)
         floor = (failure + (1 - Bounds.of(failure)) * value).lower
@@ -312,8 +314,6 @@ def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
         if not open_.any() or len(nodes.epsilon) > limit:
             break
         last = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
-        nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), last))
-        t, value = under(nodes)
-        floor = (failure + (1 - Bounds.of(failure)) * value).lower
+        finer = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), last))
     low = 0.0 if open_.any() else close
     return largest(lambda mu: bool(is_below(mu).all()), low, high, 6 if low else 20)
