@@ -234,12 +234,9 @@ def search_by_tests(orders: Sequence[TradeOff], failure: float, mu: Bounds) -> B
     """
     least, most, rest = mu.lower, 0.0, 1 - Bounds.of(failure)
     for f in orders:
-        alpha, beta = np.empty(0), Bounds.of(np.empty(0))
-        fresh = ndtr(-np.linspace(37.0, 0.0, 297))
+        alpha = ndtr(-np.linspace(37.0, 0.0, 297))
         for _ in range(10):
-            index = np.argsort(np.append(alpha, fresh))
-            alpha = np.append(alpha, fresh)[index]
-            beta = Bounds(*(np.append(*sides)[index] for sides in zip(beta, f.bounds(fresh), strict=True)))
+            beta = f.bounds(alpha)
             start = np.flatnonzero(beta.lower >= rest.upper)
             stop = np.flatnonzero(beta.upper <= alpha)
             inside = slice(start[-1] if len(start) else 0, stop[0] + 1 if len(stop) else None)
@@ -250,7 +247,7 @@ def search_by_tests(orders: Sequence[TradeOff], failure: float, mu: Bounds) -> B
             cells = np.flatnonzero(enough > least * (1 + 1e-3))
             if len(cells) == 0 or len(alpha) > MAX_NODES or np.isinf(enough).any():
                 break
-            fresh = np.sqrt(a[cells]) * np.sqrt(a[cells + 1])
+            alpha = np.union1d(alpha, np.sqrt(a[cells]) * np.sqrt(a[cells + 1]))
         most = max(most, float(np.max(enough, initial=0.0)) if len(start) and len(stop) else np.inf)
     return Bounds(min(least, mu.upper), min(mu.upper, most))
 
