@@ -41,7 +41,7 @@ def test_squared_sensitivity_is_that_of_the_worst_steps():
 
 
 @pytest.mark.parametrize("diameter", [0.3, 2.0, 9.0, math.inf])
-@pytest.mark.parametrize("c", [0.0, 0.3, 0.5, 0.95, 0.999999])
+@pytest.mark.parametrize("c", [0.0, 0.3, 0.5, 0.95, 0.999999, 1.0])
 def test_last_iterate_takes_the_best_number_of_steps(c, diameter):
     """Of quadratic losses x -> c x + s + z, means over deviations are those of the curve."""
     with mp.workdps(40):
@@ -78,7 +78,6 @@ def test_sums_over_time_and_bins_at_extremes():
         result = m.LastIterate(1, 10**6, diameter=diameter).curve().mu
         assert result**2 <= (3 * diameter + math.ceil(diameter)) * (1 + 1e-12)
         assert result**2 >= 4 * diameter
-        assert m.LastIterate(1, 10, diameter=1000).curve().mu == pytest.approx(math.sqrt(10))
         both = m.LastIterate(1, 10**6, contraction=0.9, diameter=diameter).curve().mu
         assert both <= min(result, m.LastIterate(1, 10**6, contraction=0.9).curve().mu) * (1 + 1e-12)
 
