@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, ndtri, rel_entr
+from scipy.special import expit, ndtri, rel_entr
 
 from tradeoff import balls
 from tradeoff.audits.refutation import (
@@ -26,7 +26,6 @@ from tradeoff.audits.refutation import (
     spaced_counts,
     tabulate_limits,
 )
-from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, Numbers, count, flattened, number, reals, shaped
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -207,26 +206,22 @@ class Empirical(Displayed):
 
         meet = bracket_root(lambda x: np.subtract(*tails(expit(x))), np.zeros(len(tests.missed)))[1]
         level = np.maximum(*tails(expit(meet)))
-        few = np.argsort(level)[:2]  # those that contradict the claim most
-        far = np.maximum(level[few] ** 3, MIN_TAIL)  # the p-value is about level^2
-        last = largest_rate(tests.rejected[few], n, far)
-        first = np.interp(largest_rate(tests.missed[few], m, far), betas[::-1], alphas[::-1])
-        p, at, k = min(self._p_value(f, *each) for each in zip(few.tolist(), first, last, strict=True))
-        p = min(float((Bounds.of(p) * len(tests.missed)).upper), 1.0)
-        threshold = float(tests.thresholds[k]) if len(tests.thresholds) else None
-        return Refutation(f, p, self.confidence, at, threshold)
-
-    def _p_value(self, f: TradeOff, k: int, first: float, last: float) -> tuple[float, float, int]:
-        """Return the p-value of one test and the alpha that decides, looking closely from first to last."""
-        (n, m), (_, rejected, missed) = self._sizes, self._tests
-        ends = np.clip(logit([first, last]), -744.0, 744.0)  # rates are the least float there, and 1
-        # 64 cells add as much to the product of the tails as a logarithm larger by a 20th.
-        alpha = expit(np.linspace(float(ends[0]), float(ends[1]), 65))
-        p, q = bound_tail(rejected[k], n, alpha), bound_tail(missed[k], m, f.bounds(alpha).lower)
+        few = np.argsort(level)[:2, None]  # those that contradict the claim most
+        # The product is at least about level^2: p falls to less, in steps that add as much to the product as
+        # a logarithm larger by a 60th.
+        levels = np.maximum(level[few] ** 2.1, MIN_TAIL) ** np.linspace(0.0, 1.0, 65)
+        alpha = np.sort(largest_rate(tests.rejected[few], n, levels))
+        p = bound_tail(tests.rejected[few], n, alpha)
+        q = bound_tail(tests.missed[few], m, f.bounds(alpha).lower)
         # The first falls and the second grows with alpha: also below the first alpha, and above the last.
-        product = (Bounds.of(np.append(1.0, p)) * np.append(q, 1.0)).upper
-        worst = int(np.argmax(product))
-        return joint_p_value(float(product[worst])), float(alpha[min(worst, 64)]), k
+        ends = np.ones((len(few), 1))
+        product = (Bounds.of(np.hstack([ends, p])) * np.hstack([q, ends])).upper
+        row = int(np.argmin(np.max(product, axis=1)))
+        worst = int(np.argmax(product[row]))
+        p_value = Bounds.of(joint_p_value(float(product[row, worst]))) * len(tests.missed)
+        threshold = float(tests.thresholds[few[row, 0]]) if len(tests.thresholds) else None
+        at = float(alpha[row, min(worst, 64)])
+        return Refutation(f, min(float(p_value.upper), 1.0), self.confidence, at, threshold)
 
     @cached_property
     def _corners(self) -> tuple[Array, Array]:
