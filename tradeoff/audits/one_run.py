@@ -104,10 +104,8 @@ class OneRun(Displayed):
     def mu(self) -> float:
         """Lower bound on every mu of mu-GDP, at the confidence."""
         error = error_probability(self.confidence)
-        if self.sequential:
-            return _largest(lambda mu: self._betting_p_value(Gaussian(mu)) <= error)
-        if self.assumptions:
-            return _largest(lambda mu: self._product_p_value(Gaussian(mu)) <= error)
+        if self.sequential or self.assumptions:
+            return _largest(lambda mu: self._curve_p_value(Gaussian(mu)) <= error)
         return _largest(lambda mu: self._is_impossible(partial(_gaussian, mu), error))
 
     def p_value(self, epsilon: float, delta: float | None = None) -> float:
@@ -141,10 +139,8 @@ class OneRun(Displayed):
         delta = self.delta if delta is None else number("delta", delta, 0, 1)
         if self.correct == 0 or epsilon > _STEEPEST:
             return 1.0
-        if self.sequential:
-            return self._betting_p_value(approximate_dp(epsilon, delta))
-        if self.assumptions and delta > 0:
-            return self._product_p_value(approximate_dp(epsilon, delta))
+        if self.sequential or (self.assumptions and delta > 0):
+            return self._curve_p_value(approximate_dp(epsilon, delta))
         wrong = self.guesses - self.correct
         p = float(bound_tail(wrong, self.guesses, (1 / (1 + exp(epsilon))).lower))
         if delta == 0:
@@ -155,6 +151,10 @@ class OneRun(Displayed):
             p = balls.upper_float(p + 2 * self.canaries * balls.to_ball(delta) * spread)
         # below the least sum for which Corollary 5.4 is known to fail, 7/8 (see p_value)
         return p if p <= 0.87 else 1.0
+
+    def _curve_p_value(self, f: TradeOff) -> float:
+        """Bound the p-value of a symmetric claim from above, for sequential guesses or under assumptions."""
+        return self._betting_p_value(f) if self.sequential else self._product_p_value(f)
 
     def _product_p_value(self, f: TradeOff) -> float:
         """Bound P(C >= correct) from above for a symmetric f, if each canary has observations of its own.
@@ -254,18 +254,16 @@ class OneRun(Displayed):
         recursion). If the masses needed add to more than 1, :math:`P(C \ge c) < \tau`.
         """
         f = claimed(claim).symmetrise(assume="either-order")
-        if self.sequential:
-            given = (PRODUCT, ORDER) if self.assumptions else ()
-            return Refutation(f, self._betting_p_value(f), self.confidence, assumptions=given)
+        if self.sequential or self.assumptions:
+            p = self._curve_p_value(
+                f if self.sequential else f.lower
+            )  # of a claim below f, at least that of f
+            return Refutation(f, p, self.confidence, assumptions=self._given)
         table = f.lower
-        if self.assumptions:
-            p = self._product_p_value(table)  # of a claim below f, and so at least that of f
-            return Refutation(f, p, self.confidence, assumptions=(PRODUCT,))
         demand = _demand_of(table)
         # The largest x <= 690 at which P(C >= correct) >= e^-x is impossible, if 1 is.
-        possible = not self._is_impossible(demand, 1.0)
         x = 0.0
-        if not possible:
+        if self._is_impossible(demand, 1.0):
             x = largest(lambda x: self._is_impossible(demand, math.exp(-x)), 0.0, 690.0, _HALVINGS)
         top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)
         losses = np.linspace(0.0, max(top, 0.0), 32)  # the p-value changes little between them
@@ -278,13 +276,16 @@ class OneRun(Displayed):
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
         head = f"OneRun: {guesses}, confidence {exactly(self.confidence)}"
         limits = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}
-        notes = [f"assuming that {PRODUCT}"] if self.assumptions else []
-        if self.sequential:
-            notes += [f"assuming that {ORDER}"] if self.assumptions else []
-            notes.append("valid whenever guessing stops")
+        notes = [f"assuming that {each}" for each in self._given]
+        notes += ["valid whenever guessing stops"] if self.sequential else []
         opposite = replace(self, correct=self.guesses - self.correct)
         remedy = "exchange right and wrong guesses if larger scores favour absence"
         return tabulate_limits(head, limits, notes, lambda: opposite.mu, remedy)
+
+    @property
+    def _given(self) -> tuple[str, ...]:
+        """The assumptions in words."""
+        return (PRODUCT, ORDER)[: 1 + self.sequential] if self.assumptions else ()
 
     def _is_impossible(self, demand: Callable[[float], float], tau: float) -> bool:
         """Return whether no law of right guesses has P(C >= correct) >= tau: the masses needed exceed 1.
