@@ -20,6 +20,7 @@ import tradeoff as to
 from tests.operators.test_divergence import binomial
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError
+from tradeoff.filters import ExPost
 from tradeoff.filters.base import SLACK, Filter, gdp_mu, is_sampled, renyi, widen, zcdp
 from tradeoff.operators.unary import assumed
 
@@ -31,6 +32,10 @@ FILTERS = [
     lambda: to.filters.PureDPFilter(3),
     lambda: to.filters.ApproximateDPFilter(3, 1e-5, step_delta=1e-6),
     lambda: to.filters.RenyiFilter(4, 2),
+    lambda: to.filters.ExPostFilter(3, 1e-6),
+    lambda: to.filters.ConcurrentFilter(2, 1e-6, ex_post_epsilon=0.5),
+    lambda: to.filters.UnifiedFilter(1),
+    lambda: to.filters.UnifiedZCDPFilter(0.5),
 ]
 
 
@@ -44,14 +49,48 @@ class Approximation:
         return to.Gaussian(1)
 
 
-@given(st.lists(log_uniform(1e-9, 100), max_size=60))
-def test_spent_is_the_exact_sum_of_the_costs_rounded_up(numbers):
-    budget = to.filters.PureDPFilter(1e4)
-    for x in numbers:
-        budget.spend(to.PureDP(x))
-    exact = sum(map(Fraction, numbers), Fraction(0))
-    assert exact <= Fraction(budget.spent)
-    assert not numbers or Fraction(math.nextafter(budget.spent, 0)) < exact
+def leak(curve):
+    return curve.mass_at_infinity.upper
+
+
+SUMS = [  # power of the amounts that add up, part of ``spent``, filter of a limit, step, what is guaranteed
+    (1, "", to.filters.PureDPFilter, to.PureDP, lambda curve: curve.epsilon_0),
+    (2, "", to.filters.GDPFilter, to.Gaussian, lambda curve: curve.mu),
+    (1, "epsilon", to.filters.ExPostFilter, ExPost, lambda curve: curve.epsilon_0),
+    (1, "delta", lambda x: to.filters.ExPostFilter(1, x), lambda x: ExPost(0.0, x), leak),
+    (1, "delta", lambda x: to.filters.RhoFilter(1, delta=x), to.TotalVariation, leak),
+]
+
+
+@pytest.mark.parametrize(("power", "part", "build", "step", "promise"), SUMS)
+@given(
+    log_uniform(1e-6, 1.0),
+    st.lists(st.one_of(st.sampled_from([0.01, 0.1, 0.25, 1 / 3, 1.0]), log_uniform(1e-9, 1.0)), max_size=60),
+)
+def test_steps_are_granted_while_their_exact_sum_fits_and_is_within_the_guarantee(
+    power, part, build, step, promise, limit, shares
+):
+    def of(amount):
+        return getattr(amount, part, amount)
+
+    def cost(amount):
+        return Fraction(of(amount)) ** power
+
+    limit *= 0.5 if part == "delta" else 1e3
+    budget, exact = build(limit), Fraction(0)
+    for x in (limit * share for share in shares):
+        if budget.would_exceed(step(x)):
+            assert exact + cost(x) > cost(limit)
+        else:
+            budget.spend(step(x))
+            exact += cost(x)
+    assert exact <= cost(budget.spent) <= exact * (1 + Fraction(1, 10**14))
+    assert not exact or power == 2 or Fraction(math.nextafter(of(budget.spent), 0)) < exact
+    most = cost(promise(budget.guarantee()))
+    assert max(exact, cost(limit) * (1 + Fraction(SLACK))) <= most <= cost(limit) * (1 + 3 * Fraction(SLACK))
+    assert cost(budget.remaining) <= max(cost(limit) - exact, 0)
+    budget.spend(step(of(budget.remaining)))
+    assert budget.would_exceed(step(limit * 1e-5))
 
 
 @every_filter
@@ -201,7 +240,7 @@ def test_shared_objects_are_neither_copied_nor_pickled(copied):
 @given(log_uniform(1e-12, 1e6))
 def test_widen_bounds_the_slack(limit):
     exact, bounds = Fraction(limit) * Fraction(1 + SLACK), widen(limit)
-    assert Fraction(bounds.lower) <= exact <= Fraction(bounds.upper) <= exact * (1 + Fraction(1, 2**50))
+    assert Fraction(bounds.lower) <= exact <= Fraction(bounds.upper) <= exact * (1 + Fraction(1, 10**14))
 
 
 @pytest.mark.parametrize("order", [1.5, 4.0, 300.0])

@@ -5,7 +5,6 @@ import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 import tradeoff as to
@@ -25,16 +24,7 @@ from tradeoff.filters import (
     UnifiedZCDPFilter,
     ZCDPFilter,
 )
-from tradeoff.filters.budgets import rho_within
 from tradeoff.mechanisms import Plan, SubsampledGaussian, SubsampledLaplace
-
-
-@given(st.floats(0.001, 50), log_uniform(1e-300, 0.9))
-def test_rho_within_solves_its_equation(epsilon, delta):
-    with mpmath.workdps(50):
-        rho = mpmath.mpf(rho_within(epsilon, delta))
-        result = rho + 2 * mpmath.sqrt(rho * mpmath.log(1 / mpmath.mpf(delta)))
-        assert epsilon * (1 - 1e-12) <= result <= epsilon * (1 + 1e-14)
 
 
 @pytest.mark.parametrize("share", [0, 1e-9, 0.5, 0.999])
@@ -54,19 +44,6 @@ def test_largest_sum_that_fits_is_within_the_promise(build, epsilon, delta, shar
         assert rho + 2 * mpmath.sqrt(rho * log) <= epsilon
         if epsilon > 0 and share == 0:
             assert rho + 2 * mpmath.sqrt(rho * log) >= epsilon * (1 - 3e-12)
-
-
-@given(log_uniform(1e-9, 1e3), st.lists(log_uniform(1e-12, 1.0), max_size=12))
-def test_no_sum_of_steps_exceeds_the_guarantee(limit, shares):
-    budget, spent = to.filters.PureDPFilter(limit), Fraction(0)
-    for part in shares:
-        step = to.PureDP(limit * part)
-        if not budget.would_exceed(step):
-            budget.spend(step)
-            spent += Fraction(step.epsilon_0)
-    assert spent <= Fraction(budget.guarantee().epsilon_0)
-    assert Fraction(budget.remaining) <= max(Fraction(limit) - spent, 0)
-    assert not budget.would_exceed(to.PureDP(budget.remaining))
 
 
 @pytest.mark.parametrize("after", [0, 1])
@@ -149,25 +126,6 @@ def test_sampled_filter_composes_exactly_and_refuses_less_noise_or_higher_rate()
     assert budget.guarantee() == to.Gaussian(1.0)
 
 
-parts = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 1.0])
-
-
-@given(log_uniform(1e-3, 10.0), log_uniform(1e-15, 0.5), st.lists(st.tuples(parts, parts), max_size=15))
-def test_ex_post_sums_stay_within_the_guarantee(epsilon, delta, shares):
-    budget, loss, failure = ExPostFilter(epsilon, delta), Fraction(0), Fraction(0)
-    for one, other in shares:
-        step = ExPost(epsilon * one, delta * other)
-        if not budget.would_exceed(step):
-            budget.spend(step)
-            loss, failure = loss + Fraction(step.epsilon), failure + Fraction(step.delta)
-    slack = 1 + Fraction(1e-12)
-    assert loss <= Fraction(epsilon) * slack
-    assert failure <= Fraction(delta) * slack
-    guarantee = budget.guarantee()
-    assert guarantee.delta(float(Fraction(epsilon) * slack) * (1 - 1e-15)) >= failure
-    assert guarantee.delta(epsilon * (1 + 1e-11)) == pytest.approx(delta, rel=1e-9)
-
-
 def test_ex_post_filter_takes_bounded_losses_only():
     budget = ExPostFilter(2.0, 0.5)
     for step in (PureDP(0.5), Laplace(0.25), to.mechanisms.Laplace(scale=4)):
@@ -198,7 +156,6 @@ def test_concurrent_filter_charges_two_budgets():
     for step in (ExPost(0.2), ExPost(0.1, 4e-8), to.Gaussian(0.2)):
         with pytest.raises(BudgetExceeded):
             budget.spend(step)
-    assert Filter.from_state(budget.state()).state() == budget.state()
     whole = budget.guarantee()
     assert whole.epsilon(1.1e-6) == pytest.approx(1.5, rel=1e-9)
     assert whole.delta(1.5) <= 1.1e-6 * (1 + 1e-6)

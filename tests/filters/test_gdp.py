@@ -17,31 +17,6 @@ RUNS = 200_000
 SURE = 1e-5  # probability that a confidence bound of a correct claim fails; seeds are fixed too
 
 
-@given(log_uniform(1e-3, 1e3), st.lists(log_uniform(1e-4, 1.0), min_size=1, max_size=80))
-def test_gdp_filter_grants_exactly_the_fitting_steps(mu, shares):
-    budget, exact = to.filters.GDPFilter(mu), Fraction(0)
-    for share in shares:
-        step = to.Gaussian(mu * share)
-        more = exact + Fraction(step.mu) ** 2
-        if budget.would_exceed(step):
-            assert more > Fraction(mu) ** 2
-        else:
-            budget.spend(step)
-            exact = more
-    assert exact <= Fraction(budget.guarantee().mu) ** 2 <= Fraction(mu) ** 2 * (1 + 2 * SLACK)
-    assert exact <= Fraction(budget.spent) ** 2
-
-
-@given(log_uniform(1e-6, 1e3), st.lists(st.floats(0.0, 0.7), max_size=5))
-def test_remaining_budget_can_be_spent(mu, shares):
-    budget = to.filters.GDPFilter(mu)
-    for share in shares:
-        if not budget.would_exceed(to.Gaussian(mu * share)):
-            budget.spend(to.Gaussian(mu * share))
-    budget.spend(to.Gaussian(budget.remaining))
-    assert budget.would_exceed(to.Gaussian(mu * 1e-5))
-
-
 class Basis:
     """Source of 'noise' with innovation 1 for run j in round j, else 0: answers become columns of L."""
 

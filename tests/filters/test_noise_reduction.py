@@ -2,7 +2,6 @@ import math
 import os
 import traceback
 from fractions import Fraction
-from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -51,31 +50,23 @@ def sessions(filter_=None, seed=1):
     yield Doubling(50.0, filter=filter_, rng=seed), [4.0, 1.0]
 
 
-def test_brownian_releases_have_the_covariance_of_brownian_motion():
-    times = [9.0, 4.0, 0.25]
-    session = BrownianMechanism(np.zeros(MANY), rng=0)
-    noise, expected = np.array([session.refine(time).value for time in times]), np.minimum.outer(times, times)
-    spread = np.sqrt((np.outer(times, times) + expected**2) / MANY)  # of a covariance of normal variables
-    assert np.all(np.abs(np.cov(noise) - expected) < 5 * spread)
-    for drawn, time in zip(noise, times, strict=True):
-        assert stats.kstest(drawn / math.sqrt(time), "norm").pvalue > 1e-4
+class Basis(np.random.Generator):
+    """Draws 1 for run j in round j, else 0: releases become the rows of a factor of their covariance."""
+
+    rounds = 0
+
+    def standard_normal(self, size):
+        self.rounds += 1
+        return np.eye(*size)[self.rounds - 1]
 
 
-@pytest.mark.slow
-def test_brownian_times_chosen_in_view_of_releases_leave_independent_increments():
-    rng = np.random.default_rng(2)
-    increments = []
-    for _ in range(3000):
-        session = BrownianMechanism(0.0, rng=rng)
-        first = session.refine(4.0)
-        later = session.refine(1.0 if first.value > 0 else 3.0)
-        last = session.refine(later.level / (4 if abs(later.value) > 1 else 2))
-        # In inverse time the releases are sums of independent normal steps, whatever rule picks the times.
-        seen = [(0.0, 0.0), *((1 / r.level, r.value / r.level) for r in (first, later, last))]
-        increments.append([(b[1] - a[1]) / math.sqrt(b[0] - a[0]) for a, b in pairwise(seen)])
-    columns = np.array(increments).T
-    assert all(stats.kstest(column, "norm").pvalue > 1e-4 for column in columns)
-    assert np.all(np.abs(np.corrcoef(columns)[np.triu_indices(3, 1)]) < 5 / math.sqrt(3000))
+@given(times=falling)
+def test_brownian_releases_have_the_covariance_of_brownian_motion(times):
+    """Each is drawn in view of the last alone, so that this is their law whatever rule picks the times."""
+    session = BrownianMechanism(np.zeros(len(times)), rng=Basis(np.random.PCG64(0)))
+    factor = np.array([session.refine(time).value for time in times])
+    np.testing.assert_allclose(factor @ factor.T, np.minimum.outer(times, times), rtol=1e-12)
+    assert np.array_equal(factor, np.tril(factor))
 
 
 def test_laplace_levels_have_laplace_law_and_repeat_rate():
@@ -281,11 +272,12 @@ def test_boundary_and_laplace_sessions_pay_ex_post_and_doubling_draws_afresh():
     assert budget.spent.epsilon == pytest.approx(1.0, abs=1e-15)
     with pytest.raises(DomainError, match="one of the later levels"):
         session.refine(0.2)
-    session = Doubling(np.zeros(MANY), rng=4)
-    first, second = session.refine(4.0).value, session.refine(1.0).value
-    assert abs(np.corrcoef(first, second)[0, 1]) < 5 / math.sqrt(MANY)
-    assert stats.kstest(first / 2, "norm").pvalue > 1e-4
-    assert stats.kstest(second, "norm").pvalue > 1e-4
+    for kind, correlation in ((Doubling, 0.0), (BrownianMechanism, 0.5)):
+        session = kind(np.zeros(MANY), rng=4)
+        first, second = session.refine(4.0).value, session.refine(1.0).value
+        assert abs(np.corrcoef(first, second)[0, 1] - correlation) < 5 / math.sqrt(MANY)
+        assert stats.kstest(first / 2, "norm").pvalue > 1e-4
+        assert stats.kstest(second, "norm").pvalue > 1e-4
     for factor, overhead in ((math.sqrt(2), 3.4143), (2, 2), (4, 4 / 3)):
         session = Doubling(0.0, rng=0)
         for time, _ in zip(geometric(1e9, factor), range(int(28 / math.log(factor))), strict=False):
