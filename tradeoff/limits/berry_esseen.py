@@ -242,6 +242,8 @@ class BerryEsseen:
     def _polygon(self) -> TradeOff:
         """The largest of lines below f, and for a symmetric f of their inverse, which is below f too."""
         slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
+        if self.of.symmetric:  # the inverse of a line of the slope s has the slope 1/s
+            slope = slope[slope >= 1.0]
         # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.
         lines = to_lines(slope, self._delta(log(slope).lower, 1))
         curve = largest(lines, up=False).assuming(*self.of.assumptions)
