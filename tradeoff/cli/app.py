@@ -15,6 +15,7 @@ from cyclopts import (
     CoercionError,
     CycloptsError,
     MissingArgumentError,
+    Token,
     UnknownCommandError,
     UnknownOptionError,
     UnusedCliTokensError,
@@ -90,34 +91,25 @@ def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str
 
 
 def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
-    command = " ".join(("tradeoff", *(error.command_chain or ())))
-    text, hint = str(error), f"see {command} --help"
-    if isinstance(error, MissingArgumentError | UnknownOptionError) and (
-        flag := _unknown_flag(error, tokens)
-    ):
-        text, hint = flag if "; " in flag else f"{flag}; {hint}", ""
-    elif isinstance(error, UnknownCommandError) and error.unused_tokens:
-        typed = error.unused_tokens[0]
-        guess = get_close_matches(typed, [name for name in error.app or app if name[0] != "-"], 1)
-        text, hint = f"unknown command {shown(typed)}", f"did you mean {guess[0]}?" if guess else hint
-    elif isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        text = f"unknown argument {shown(error.unused_tokens[0])}"
-    elif isinstance(error, MissingArgumentError) and error.argument is not None:
-        argument = error.argument
-        text = argument.name if argument.index is None else argument.name.lstrip("-").upper()
-        text = f"{text} must be given"
-    elif isinstance(error, CoercionError) and error.token and error.token.keyword:
-        value = error.token.value
-        kind = error.target_type
-        allowed = "a number" if kind is float else "an integer"
-        if get_origin(kind) is Literal:
-            allowed = f"one of {', '.join(get_args(kind))}"
-        text = f"{error.token.keyword} must be {allowed}, got {shown(value)}".replace('"', "")
-        is_percent = value.endswith("%") and _is_number(value[:-1])
-        hint = f"write {float(value[:-1]) / 100:.12g}" if is_percent else ""
-    else:
-        hint = ""
-    return f"{text}; {hint}" if hint else text
+    see = f"see {' '.join(('tradeoff', *(error.command_chain or ())))} --help"
+    match error:
+        case MissingArgumentError() | UnknownOptionError() if flag := _unknown_flag(error, tokens):
+            return flag if "; " in flag else f"{flag}; {see}"
+        case UnknownCommandError(unused_tokens=[typed, *_]):
+            guess = get_close_matches(typed, [name for name in error.app or app if name[0] != "-"], 1)
+            return f"unknown command {shown(typed)}; {f'did you mean {guess[0]}?' if guess else see}"
+        case UnusedCliTokensError(unused_tokens=[typed, *_]):
+            return f"unknown argument {shown(typed)}; {see}"
+        case MissingArgumentError(argument=argument) if argument is not None:
+            name = argument.name if argument.index is None else argument.name.lstrip("-").upper()
+            return f"{name} must be given; {see}"
+        case CoercionError(token=Token(keyword=str(flag), value=value), target_type=kind):
+            allowed = f"one of {', '.join(get_args(kind))}" if get_origin(kind) is Literal else "an integer"
+            allowed = "a number" if kind is float else allowed
+            text = f"{flag} must be {allowed}, got {shown(value)}".replace('"', "")
+            is_percent = value.endswith("%") and _is_number(value[:-1])
+            return f"{text}; write {float(value[:-1]) / 100:.12g}" if is_percent else text
+    return str(error)
 
 
 def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequence[str]) -> str:
