@@ -78,9 +78,16 @@ def event(name, *fields):
         (e.SelfComposedDpEvent(NOISE, 0), ADD, {}),
         (TEN, ADD, {Gaussian(noise_multiplier=5.0): 10, Laplace(scale=4.0): 10}),
         (e.SingleEpochTreeAggregationDpEvent(2.0, 1), ZERO, {Gaussian(noise_multiplier=2.0): 1}),
+        (("EpsilonDeltaDpEvent", 1.0, 1e-6), ADD, {ApproximateDP(1.0, 1e-6): 1}),
+        (("EpsilonDeltaDpEvent", math.inf, 0.0), ADD, {ApproximateDP(0, 1): 1}),
+        (("DiscreteGaussianDpEvent", 3.0, 2.5, 1), ADD, {DiscreteGaussian(3.0, 2): 1}),
+        (("DiscreteGaussianDpEvent", 3.0, 0.5, None), ADD, {}),
+        (("ExponentialMechanismDpEvent", 0.5), ADD, {to.mechanisms.ExponentialMechanism(0.5): 1}),
+        (("PermuteAndFlipDpEvent", 0.5), ADD, {to.mechanisms.PermuteAndFlip(0.5): 1}),
     ],
 )
 def test_from_event_returns_the_mechanism(given, relation, mechanisms):
+    given = event(*given) if isinstance(given, tuple) else given
     assert read(given, relation).mechanisms == mechanisms
     assert read(given.to_named_tuple(), relation.name).mechanisms == mechanisms
 
@@ -180,21 +187,6 @@ def test_from_event_of_samples_composes_inside_and_replaces_records():
     assert added == pytest.approx(whole)  # rho adds before it is converted
     assert read(sampled(sampled(NOISE)), ZERO).mechanisms
     assert read(sampled(LOSS)).guarantee().epsilon(0) < 1
-
-
-@pytest.mark.parametrize(
-    ("name", "fields", "mechanisms"),
-    [
-        ("EpsilonDelta", (1.0, 1e-6), {ApproximateDP(1.0, 1e-6): 1}),
-        ("EpsilonDelta", (math.inf, 0.0), {ApproximateDP(0, 1): 1}),
-        ("DiscreteGaussian", (3.0, 2.5, 1), {DiscreteGaussian(3.0, 2): 1}),
-        ("DiscreteGaussian", (3.0, 0.5, None), {}),
-        ("ExponentialMechanism", (0.5,), {to.mechanisms.ExponentialMechanism(0.5): 1}),
-        ("PermuteAndFlip", (0.5,), {to.mechanisms.PermuteAndFlip(0.5): 1}),
-    ],
-)
-def test_from_event_of_events_of_some_releases(name, fields, mechanisms):
-    assert read(event(f"{name}DpEvent", *fields)).mechanisms == mechanisms
 
 
 LOSS = SimpleNamespace(class_name="EpsilonDeltaDpEvent", epsilon=1.0, delta=0.0)
