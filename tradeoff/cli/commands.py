@@ -156,7 +156,6 @@ def compose(
     The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0. Questions on
     the command line replace those of the file; the default is epsilon at delta = 1e-5.
     """
-    form.check()
     _print_answers(plan, read_plan(plan), questions, precision, form)
 
 

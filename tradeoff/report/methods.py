@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -229,12 +229,7 @@ def _renyi(curve: TradeOff) -> Claim:
     return claim_of_pairs(_CKS, rule, formula=formula_of_orders(orders, bounds))
 
 
-class Release(NamedTuple):
-    """``n`` releases, each epsilon-DP but for failures of probability ``failure`` in all."""
-
-    epsilon: float
-    failure: float
-    n: int
+Releases = list[tuple[float, float, int]]  # epsilon, probability of failures in all, number of releases
 
 
 def _total(each: float, n: int) -> float:
@@ -244,7 +239,7 @@ def _total(each: float, n: int) -> float:
 def _claim_of_releases(
     source: str,
     share: float,
-    least: Callable[[float, Sequence[Release]], float],
+    least: Callable[[float, Releases], float],
     curve: TradeOff,
     *,
     pure: bool = False,
@@ -253,36 +248,36 @@ def _claim_of_releases(
     parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
 
-    def releases(e: float, d: float, factor: TradeOff, n: int, budgets: Array) -> list[Release]:
-        if math.isfinite(e):
-            return [Release(e, min(_total(d, n), 1.0), n)] * len(budgets)
-        each = budgets / unbounded
-        losses = np.max([order.epsilon(each) for order in {factor, factor.inverse()}], axis=0)
-        pairs = zip(np.maximum(losses, 0.0).tolist(), each.tolist(), strict=True)
-        return [Release(loss, min(_total(delta, n), 1.0), n) for loss, delta in pairs]
-
     def rule(deltas: list[float]) -> list[float]:
-        rows = zip(*(releases(*part, np.array(deltas) * share) for part in parts), strict=True)
-        return [least(delta, each) for delta, each in zip(deltas, rows, strict=True)]
+        rows: list[Releases] = [[] for _ in deltas]
+        budgets = np.array(deltas) * share / max(unbounded, 1)
+        for e, d, factor, n in parts:
+            losses, failures = np.full_like(budgets, e), np.full_like(budgets, d)
+            if math.isinf(e):
+                orders = {factor, factor.inverse()}
+                losses, failures = np.max([f.epsilon(budgets) for f in orders], axis=0, initial=0.0), budgets
+            for row, loss, failure in zip(rows, losses.tolist(), failures.tolist(), strict=True):
+                row.append((loss, min(_total(failure, n), 1.0), n))
+        return list(map(least, deltas, rows))
 
     epsilon_at_0 = rule([0.0])[0] if pure and not unbounded else math.inf
     # Fewer pairs make a curve where each evaluates a composed one.
     return claim_of_pairs(source, rule, 12 if unbounded else 81, epsilon_at_0=epsilon_at_0)
 
 
-def _advanced(delta: float, releases: Sequence[Release]) -> float:
-    failures = [each.failure for each in releases]
+def _advanced(delta: float, releases: Releases) -> float:
+    failures = [failure for _, failure, _ in releases]
     slack = delta - math.fsum(failures)
     if slack <= 0:
         return math.inf
     # The formula uses sum epsilon^2 alone: n equal losses count as one that is sqrt(n) times as large.
-    epsilon = [float((sqrt(each.n) * each.epsilon).upper) for each in releases]
-    return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
+    losses = [float((sqrt(n) * epsilon).upper) for epsilon, _, n in releases]
+    return baselines.advanced_composition(losses, failures, slack=slack * (1 - 1e-12)).epsilon
 
 
-def _basic(delta: float, releases: Sequence[Release]) -> float:
-    losses = [_total(each.epsilon, each.n) for each in releases]
-    result = baselines.basic_composition(losses, [each.failure for each in releases])
+def _basic(delta: float, releases: Releases) -> float:
+    losses = [_total(epsilon, n) for epsilon, _, n in releases]
+    result = baselines.basic_composition(losses, [failure for _, failure, _ in releases])
     return result.epsilon if result.delta <= delta else math.inf
 
 

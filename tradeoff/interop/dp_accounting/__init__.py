@@ -342,8 +342,7 @@ def _read(event: Any, name: str, reader: Reader) -> Part:
 
 def _kind(event: Any) -> str:
     """Return the name of an event's class, also of its named tuple."""
-    name = getattr(event, "class_name", type(event).__name__)
-    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+    return str(getattr(event, "class_name", type(event).__name__))
 
 
 def _list(name: str, values: Any) -> list[Any]:
