@@ -148,20 +148,20 @@ def claim_of_pairs(
     ``formula`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one;
     ``epsilon_at_0`` the epsilon at delta = 0, where there is one.
     """
-    answers = {0.0: epsilon_at_0, 1.0: 0.0}
-    deltas = np.geomspace(1e-12, 0.3, size).tolist()
+    deltas = np.geomspace(1e-12, 0.3, size)
 
     def epsilon(at: Any) -> Array:
-        deltas = np.atleast_1d(at).tolist()
-        missing = [delta for delta in deltas if 0 < delta < 1 and delta not in answers]
-        answers.update(zip(missing, rule(missing) if missing else (), strict=True))
-        return np.array([answers.get(delta, math.inf) for delta in deltas])
+        at = np.atleast_1d(np.asarray(at, dtype=float))
+        result = np.select([at == 0, at == 1], [epsilon_at_0, 0.0], math.inf)
+        inside = (at > 0) & (at < 1)
+        if inside.any():
+            result[inside] = rule(at[inside].tolist())
+        return result
 
-    with suppress(TradeOffError):
-        epsilon([1e-5, *deltas])  # one batch costs less than single questions
-    epsilon([1e-5])  # raises here where the rule does not apply
-    losses = evaluate_each(epsilon, np.array(deltas), math.inf).tolist()
-    pairs = zip([epsilon_at_0, *losses, 0.0], [0.0, *deltas, 1.0], strict=True)
+    first, *losses = evaluate_each(epsilon, np.array([1e-5, *deltas]), math.inf).tolist()
+    if math.isinf(first):
+        epsilon(1e-5)  # raises here where the rule does not apply
+    pairs = zip([epsilon_at_0, *losses, 0.0], [0.0, *deltas.tolist(), 1.0], strict=True)
     curve = Profile.from_epsilon_delta((e, d) for e, d in pairs if e <= 700)
     delta = curve.delta if formula is None else lambda at: np.minimum(curve.delta(at), formula(at))
     return Claim("", "bound", curve, delta, epsilon, source)
