@@ -403,12 +403,12 @@ def certify(
     content = read_plan(plan)
     queries = read_questions(content, questions)
 
-    from tradeoff.report.answers import COLUMNS, certify_plan, join_certificates, row
+    from tradeoff.report.answers import COLUMNS, certify_curve, join_certificates, row
 
     with progress() as step:
         step("certifying")
         curve = compose_plan(content.plan)  # raises if the plan is too large
-        lines, certificates = zip(*certify_plan(content.plan, tol, **queries), strict=True)
+        lines, certificates = zip(*certify_curve(curve, tol, **queries), strict=True)
     atomic_write(target, join_certificates(certificates))
     notes = [*_notes(content, curve), f"Certificates written to {target}"]
     show(TextTable([row(*each) for each in lines], COLUMNS, content.title, notes, "<>>"))

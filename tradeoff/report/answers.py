@@ -136,13 +136,12 @@ def answer_query(
     return Answers(**result, exact=curve.exact, reasons=reasons)
 
 
-def certify_plan(
-    plan: Plan, tol: float | None, **queries: Sequence[float]
+def certify_curve(
+    curve: TradeOff, tol: float | None, **queries: Sequence[float]
 ) -> Iterator[tuple[Line, Certificate]]:
-    """Yield certified answers for every ordered pair of neighbours, in the order of ``Answers``."""
+    """Yield certified answers in the order of ``Answers``."""
     from tradeoff.proofs.certify import certify
 
-    curve = plan.guarantee()
     for name, parameter in PARAMETERS.items():
         for value in queries.get(parameter, ()):
             certificate = certify(curve, name, value, tol=tol)  # type: ignore[arg-type]  # one of three

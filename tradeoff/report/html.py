@@ -22,7 +22,7 @@ from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import (
     COLUMNS,
     Answers,
-    certify_plan,
+    certify_curve,
     finite,
     join_certificates,
     row,
@@ -61,7 +61,7 @@ def report(
 ) -> str:
     """Write a report as one HTML page without scripts; ``source`` is the name and text of the plan file."""
     curve, answers = reduction.of, comparison.exact
-    lines, proofs = _certify_answers(plan, answers)
+    lines, proofs = _certify_answers(curve, answers)
     made, file = f"Made{f' on {date}' if date else ''} by tradeoff {__version__}", ""
     if source is not None:
         text = "\n".join(map(plain, source[1].splitlines()))
@@ -139,14 +139,14 @@ def risks(curve: TradeOff) -> list[str]:
     ]
 
 
-def _certify_answers(plan: Plan, answers: Answers) -> tuple[list[Sequence[str]], str]:
+def _certify_answers(curve: TradeOff, answers: Answers) -> tuple[list[Sequence[str]], str]:
     """Return rows of answers, those with a certificate as it proves them, and a link to the certificates."""
     rows: list[Sequence[str]] = []
     certificates, missing = [], ""
     for name, parameter, answer in answers:
         line = (name, parameter, answer)
         try:
-            ((line, certificate),) = certify_plan(plan, None, **{parameter: [answer.argument]})
+            ((line, certificate),) = certify_curve(curve, None, **{parameter: [answer.argument]})
             certificates.append(certificate)
         except TradeOffError as error:
             reason = f"{name} at {parameter} = {exactly(answer.argument)}: {error}"
