@@ -137,11 +137,12 @@ class Merged(NamedTuple):
 
 
 def _gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: Tilt) -> Array:
-    """Return the masses of the better of two choices of cuts, one in each cell.
+    """Return the masses of the best of three choices of cuts, one in each cell, by the Q-mass that is kept.
 
     Where masses are in geometric progression of ratio r^2, a cut at the share 1/(1 + r) of its cell makes
     losses those of nodes. Where the law begins abruptly nothing is below the first ones, from which they
-    could draw: there the first cut is the node itself.
+    could draw: there the first cut is the node itself. Cuts halfway keep a bin that holds most of the mass,
+    whose barycentre is a node.
     """
     within = nodes[: len(inner.slack) + 1]
     mass, width = masses(inner, within)[0], np.diff(within)
@@ -152,8 +153,9 @@ def _gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: Ti
     share = 1 - (1 - share) * np.minimum(np.append(width[1:], width[-1:]) / width, 1.0)
     cuts, begin = within[:-1] + np.clip(share + _ABOVE, 0.02, 0.98) * width, int(np.argmax(mass > 0))
     late = np.where(np.arange(len(mass)) == begin, within[:-1], cuts)
+    middles = within[:-1] + width / 2
     best, most, merged = np.zeros(len(nodes)), -1.0, None
-    for chosen, first in ((cuts, -1), (late, begin)):
+    for chosen, first in ((cuts, -1), (late, begin), (middles, -1)):
         merged = _merged_above(law, within, chosen, first, merged)
         atoms = merged.law()
         result = moved(atoms, nodes, tilt)
@@ -176,7 +178,7 @@ def _merged_above(
     or where the law begins by that of the one above it; and it is above the node where the cut is that node.
     """
     near = np.diff(nodes, append=2 * nodes[-1] - nodes[-2])
-    for attempt in range(3):
+    for attempt in range(8):
         edges = np.maximum.accumulate(np.concatenate([nodes[:1], cuts, nodes[-1:]]))
         result = known = _merged(law, edges, known)
         below = result.loss < nodes
@@ -187,8 +189,7 @@ def _merged_above(
         cuts = np.where(below[1:], np.maximum(cuts, raised), cuts)
         if 0 <= begin < len(cuts) - 2:
             cuts[begin] = edges[begin + 1]
-            late = min(edges[begin + 2] + rise[begin + 1], nodes[begin + 3])
-            cuts[begin + 1] = max(cuts[begin + 1], late)
+            cuts[begin + 1] = max(cuts[begin + 1], min(edges[begin + 2] + rise[begin + 1], nodes[begin + 3]))
     return result
 
 

@@ -1,7 +1,19 @@
-"""The lattice engine: tables of certified points of delta, of any product of laws, tilted for a loss."""
+"""The lattice engine: tables of certified points of delta, of any product of laws, tilted for a loss.
+
+Rounds with rare large losses: the lattice covers losses up to a few times the loss in question.
+
+With A the event that some round loses more than an edge, a > x,
+
+    delta(x) = E_Q (1 - e^(x - L))_+ 1[not A] + Q(A) - e^x P(A) + E_Q (e^(x - L) - 1)_+ 1[A],
+
+the first term is the product of the truncated laws, and the last one is next to nothing: it takes that the
+other rounds add up to less than x - a. So nodes are as close as x needs, however far single losses go, and
+the tilt is about losses like x.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -9,16 +21,143 @@ from functools import cached_property, partial
 import numpy as np
 
 from tradeoff.accounting.engine import APART, Engine, Place
-from tradeoff.accounting.lattice.convolve import ProfileTable, profile
-from tradeoff.accounting.lattice.place import Effort, first_effort, plan, tilted_factors
+from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, profile
+from tradeoff.accounting.lattice.place import Effort, LatticePlan, first_effort, plan, tilted_factors
 from tradeoff.accounting.options import Cache, Question, group_by_key, snap_to_grid
 from tradeoff.errors import SizeError
-from tradeoff.intervals.bounds import Array, Index
+from tradeoff.intervals.bounds import Array, Bounds, Index
+from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
-from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.pld.units import UNIT
+
+
+class TruncatedPLD(PrivacyLossDistribution):
+    """Law restricted to the finite losses inside an interval."""
+
+    def __init__(self, law: PrivacyLossDistribution, low: float, high: float) -> None:
+        self.law, self.low, self.high = law, low, high
+        self.continuous, self.lost = law.continuous, law.lost
+
+    @property
+    def span(self) -> tuple[float, float]:
+        low, high = self.law.span
+        return max(low, self.low), min(high, self.high)
+
+    @property
+    def next_to_ends(self) -> tuple[float, float]:
+        """Distances of the law; 0 at an end that was cut off, which is exact."""
+        (low, high), (first, last) = self.law.next_to_ends, self.law.span
+        return (low if first >= self.low else 0.0), (high if last <= self.high else 0.0)
+
+    @property
+    def atoms(self) -> Atoms:
+        atoms = self.law.atoms
+        return Atoms(*(each[(atoms.loss >= self.low) & (atoms.loss <= self.high)] for each in atoms))
+
+    def sketch(self) -> PlanningPoints:
+        """Return the points inside; the next one on each side is moved to the end, so that nodes reach it."""
+        loss, log_p = self.law.sketch()
+        first = max(int(np.searchsorted(loss, self.low)) - 1, 0)
+        last = int(np.searchsorted(loss, self.high, side="right")) + 1
+        return PlanningPoints(np.clip(loss[first:last], self.low, self.high), log_p[first:last])
+
+    def edge_error(self, edges: Array) -> Array:
+        return self.law.edge_error(edges)
+
+    def _cells(self, edges: Array) -> Cells:
+        return self.law.cells(edges)
+
+
+def choose_edge(
+    laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], cumulant: Cumulant, x: float
+) -> float | None:
+    """Return the least edge for which the last term is negligible, or None where nothing is cut."""
+    reach = max(float(law.sketch().loss[-1]) for law in laws)
+    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
+    if x <= 0:
+        return -1.01 * lowest if 2.02 * -lowest < reach else None
+    t, far = np.geomspace(0.1, 1e4, 21) / x, 1.125 * x  # tables serve losses of an eighth more
+    values = np.array([cumulant.value(-each) for each in t.tolist()])
+    for multiple in (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
+        edge = multiple * x
+        if 2 * edge > reach:
+            break
+        rare = float(np.min(values + t * (far - edge)))
+        # So likely at most, in units of 1 - e^(x - a), the last term is so small a share of the second.
+        if far - edge < lowest or rare < math.log(1e-12 * -math.expm1(far - edge)):
+            return edge
+    return None
+
+
+def add_far_losses(
+    table: ProfileTable,
+    laws: Sequence[PrivacyLossDistribution],
+    factors: Sequence[TiltedFactor],
+    grid: LatticePlan,
+    edge: float,
+    x: float,
+) -> ProfileTable:
+    """Add the event A of a loss above ``edge`` to a table of the truncated laws, at its nodes about ``x``.
+
+    At a node s it adds Q(A) - e^s P(A): linear in e^s, so that lower bounds stay a polygon below delta. Upper
+    ones gain e^s P(A, L < s) as well, and with p_i = P(L_i > edge) (``far_p``) and all t > 0
+
+        P(A, L < s) <= sum_i n_i p_i P(others < s - edge),    P(others < y) <= e^(ty) prod (E e^(-tL_i))^n_i:
+
+    as E L <= 0 the round taken out has E e^(-tL) >= 1 (Jensen's inequality), so no factor counts as less than
+    1. Spread masses have the greater moments, as r^-t is convex, and losses above the edge have less than 1
+    each. A moment is a sum of terms known to 16 units of their exponents, of three terms each, and 32 more.
+
+    Of losses below the first node a, the deficit D = E (1 - e^(L - a))_+ is not on the lattice, the rest of
+    their mass is at a. As (e^(tu) - 1)/(1 - e^-u) grows with u, those down to a - w add at most D e^(-ta)
+    (1 + (e^(tw) - 1)/(1 - e^-w)) to the moment; the probability of those below a - h is at most D/(1 - e^-h).
+    """
+    first, last = np.searchsorted(table.above, [x / 4, edge]).tolist()
+    kept = slice(max(first - 2, 0), max(last, first + 2))
+    above, below = table.above[kept], table.below[kept]
+    far_p, far_q, zero, counts = [], [], Bounds.of(0.0), [factor.count for factor in factors]
+    for law in laws:
+        cells = law.cells(np.array([edge, np.inf]))
+        known = Bounds(1 - cells.slack[0], 1 + cells.slack[0])
+        far_p.append(float(cells.deficit[0]) * known)
+        far_q.append(float(cells.excess[0]) * known + exp(Bounds.of(edge)) * far_p[-1])
+    logs = (sum((n * log1p(-m) for n, m in zip(counts, far, strict=True)), zero) for far in (far_p, far_q))
+    event_p, event_q = (-expm1(log) for log in logs)  # P(A) and Q(A), 1 - prod (1 - p_i)^n_i
+    event = event_q - exp(Bounds(below, above)) * event_p
+    nodes = [factor.offset + grid.h * factor.index for factor in factors]
+    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
+    deficits, uncovered, best, log_moment, tilt = [], 0.0, math.inf, 0.0, 0.0
+    for law, n, at in zip(laws, counts, nodes, strict=True):
+        a, width = float(at[0]), float(at[0]) - law.enclosure[0]
+        cells = law.cells(np.array([-np.inf, a]))
+        deficit = float(cells.deficit[0] * (1 + cells.slack[0])) if width > 0 else 0.0
+        deficits.append((deficit, a, min(max(width, 1e-300), grid.h)))
+        uncovered += n * deficit / -math.expm1(-grid.h) * (1 + 1e-9) if width > grid.h else 0.0
+    for t in (2.0 ** np.arange(-2, 14) / edge).tolist():
+        log = 0.0
+        for factor, at, rare, (deficit, a, w) in zip(factors, nodes, far_p, deficits, strict=True):
+            size = abs(factor.log_scale) + (grid.theta + t) * float(np.max(np.abs(at)))
+            with np.errstate(over="ignore", invalid="ignore"):  # such a t bounds nothing
+                moment = factor.over * np.exp(factor.log_scale - (grid.theta + t) * at)
+                below_a = deficit * np.exp(-t * a) * (1 + np.expm1(t * w) / -np.expm1(-w)) if deficit else 0.0
+                log += factor.count * max(math.log(float(np.sum(moment) + below_a) + float(rare.upper)), 0.0)
+            log += factor.count * UNIT * (64 + len(at) + 32 * size)
+        if log - t * (edge - x) < best:
+            best, log_moment, tilt = log - t * (edge - x), log, t
+    log_below = np.minimum(log_moment + tilt * (above - edge), 0.0)
+    others_below = np.minimum(np.exp(log_below) * (1 + 1e-9) + uncovered, 1.0)
+    others_below[above - edge < lowest - 1e-9 * abs(lowest)] = 0.0
+    expected_far = sum((n * each for n, each in zip(counts, far_p, strict=True)), zero)
+    return replace(
+        table,
+        above=above,
+        upper=np.minimum((event + exp(above) * expected_far * others_below + table.upper[kept]).upper, 1.0),
+        below=below,
+        lower=(event + np.maximum(table.lower[kept], 0.0)).lower,
+    )
 
 
 class Direction:
@@ -64,7 +203,19 @@ class Direction:
 
     def spread(self, x: Array) -> Array:
         """Return how far from each loss a table serves as well."""
-        return self.saddles.spread(x)
+        spread = self.saddles.spread(x)
+        return np.minimum(spread, np.maximum(x, self.cumulant.middle[1]) / 8) if self.is_cut else spread
+
+    @cached_property
+    def is_cut(self) -> bool:
+        """Whether large losses may be cut off: where they reach so far that the lattice would be coarse.
+
+        Of either sign: as K(1 - t) is that of the other order, contours are slow in both, and the bounds are
+        those of lattices. Their spacing follows the tilt, which doubles within its spread, but changes by a
+        tenth within an eighth of the deviation.
+        """
+        reach = max((max(-sketch.loss[0], sketch.loss[-1]) for sketch in self.sketches), default=0.0)
+        return self.is_plain and reach > 50 * self.cumulant.middle[1]
 
     def snap_to_grid(self, epsilon: Array, apart: float) -> Array:
         """Return the centers of tables for losses epsilon >= 0, up to the reach of the planning points."""
@@ -86,14 +237,21 @@ class Direction:
             return None
 
     def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        laws, sketches = self.laws, self.sketches
-        grid = plan(laws, self.counts, sketches, self.cumulant, epsilon, effort)
+        laws, sketches, cumulant = self.laws, self.sketches, self.cumulant
+        edge = choose_edge(laws, self.counts, cumulant, epsilon) if self.is_cut else None
+        if edge is not None:
+            laws = [TruncatedPLD(law, -math.inf, edge) for law in laws]
+            sketches = [law.sketch() for law in laws]
+            cumulant = Cumulant(list(zip(sketches, self.counts, strict=True)))
+        grid = plan(laws, self.counts, sketches, cumulant, epsilon, effort)
         # From that many spacings on the errors of both edges, 8 units of a loss each, exceed a cell's width.
         if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in sketches) > 2**45 * grid.h:
             return None
         factors = tilted_factors(grid, laws, self.counts)
         leak = self.mass_at_plus_infinity * (1 - 16 * UNIT)
         table = profile(factors, grid.h, grid.theta, grid.window, leak)
+        if edge is not None:
+            table = add_far_losses(table, self.laws, factors, grid, edge, epsilon)
         return replace(
             table,
             kind="other" if self.reverse else "delta",
