@@ -59,8 +59,12 @@ class DiscretisedLaw:
 def discretise(
     law: PrivacyLossDistribution, nodes: Array, slope: float = 0.0, log_scale: float = 0.0
 ) -> DiscretisedLaw:
-    """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
-    # Atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever they lie.
+    """Put ``law`` on increasing ``nodes``, from both sides, its masses times e^(slope node - log_scale).
+
+    Cost is two passes of cell integrals.
+    """
+    # Masses made of atoms farther outside already allow for the errors of their losses, which change what
+    # others draw from them by e^-40, below a unit.
     far = 40.0
     tilt, near = Tilt.of(slope, nodes, log_scale), nodes[[0, -1]] + np.array([-far, far])
     over, top = spread(law, nodes, tilt)
@@ -71,9 +75,10 @@ def discretise(
     shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + float(np.max(errors, initial=0.0))
     if law.continuous:
         cells = law.cells(np.concatenate([[-np.inf], nodes, [np.inf]]))
-        # Cells are split between their ends: p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b)). 32 units:
-        # 8 for each of two exponentials, 2 for the slack, 1 for the width, the division and each of three
-        # sums. Underflow before the division is below TINY.
+        # A cell [a, b] of excess Q - e^a P and deficit P - e^-b Q is split between its ends, P and Q kept:
+        # p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b)). 32 units: 8 for each of two exponentials, 2
+        # for the slack, 1 for the width, the division and each of three sums. Underflow before the division
+        # is below TINY.
         grow = 1 + cells.slack + 32 * UNIT
         excess, deficit, whole = cells.excess * grow, cells.deficit * grow, -np.expm1(-np.diff(nodes))
         p = np.zeros(len(nodes))
@@ -81,7 +86,7 @@ def discretise(
         p[:-1] += (deficit[1:-1] + TINY) / whole
         p[:1] += lifted(nodes[:1], excess[:1])  # below them: Q-mass to the first, the rest of P to -infinity
         p[-1] += deficit[-1]  # above them: P-mass to the last, the rest of Q to +infinity
-        over += _weighed(np.nextafter(p, np.inf), tilt)
+        over += _times_tilt(np.nextafter(p, np.inf), tilt)
         top += cells.excess[-1] * (1 + cells.slack[-1])
         under += _kept(law, cells, nodes, tilt)
         shift += float(np.max(law.edge_error(nodes)))
@@ -89,7 +94,7 @@ def discretise(
     return DiscretisedLaw(nodes, over, (top + law.mass_at_plus_infinity) * (1 + 16 * UNIT), under, shift)
 
 
-def _weighed(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
+def _times_tilt(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
     """Return mass times e^tilt, rounded to one side.
 
     16 units for the exponential, the products and three sums after it.
@@ -232,9 +237,10 @@ def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
 
 
 def _weigh(log_p: Array, tilt: Tilt, at: Index, slack: Array, sign: int) -> Array:
-    """Return e^(log_p + tilt) at the nodes, rounded up or down; taken together so that neither underflows.
+    """Bound e^(log_p + tilt) on nodes ``at``, above for ``sign`` 1 and below for -1, to slack and rounding.
 
-    Sums are rounded to two units of each term; 48 units: 8 for each of four exponentials, and products.
+    Either factor alone may be no float. Sums are rounded to two units of each term; 48 units: 8 for this
+    exponential and for each of at most three functions in a caller's masses, and products.
     """
     exponent = log_p + tilt.value[at]
     error = slack + tilt.error[at] + UNIT * (48 + 2 * np.abs(log_p) + 2 * np.abs(tilt.value[at]))

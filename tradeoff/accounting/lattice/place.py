@@ -131,11 +131,12 @@ def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> f
 def _reach(
     sketch: PlanningPoints, theta: float, log_scale: float, count: int, log_delta: float, *, continuous: bool
 ) -> tuple[float, float]:
-    """Return the losses of one factor outside which its mass is negligible for the question.
+    """Return the losses of one factor outside which the mass of ``count`` copies is negligible.
 
-    Below, all of P may move to the first node and be tilted there; above, Q-mass may move to infinity.
+    Below, P-mass counts as if it all moved to the first node, tilted; above, tilted mass must be small, and
+    Q-mass, which moves to infinity, small against delta.
     """
-    steepest = 690.0  # most a mass may be tilted up, as a logarithm: a larger one is no float
+    steepest = 690.0  # largest log of a tilt, still a float: above it, mass moves to infinity all the same
     log_below = np.logaddexp.accumulate(sketch.log_p) + theta * sketch.loss - log_scale
     log_above = np.logaddexp.accumulate((sketch.log_p + theta * sketch.loss)[::-1])[::-1] - log_scale
     log_q_above = np.logaddexp.accumulate((sketch.log_p + sketch.loss)[::-1])[::-1]
@@ -146,7 +147,7 @@ def _reach(
     silent |= theta * sketch.loss - log_scale > steepest
     high = int(np.argmax(silent)) if silent.any() else len(silent) - 1
     first, last = float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
-    # Atoms are tilted as logarithms, cells are not.
+    # Atoms are tilted as logarithms; masses of cells are multiplied by the tilt, which must be a float.
     last = min(last, (steepest + log_scale) / theta) if continuous else last
     return first, max(first, last)
 
