@@ -280,8 +280,12 @@ class Contour:
             raise VerificationError("claim: no tilt has a contour of finite length", "claim")
         self.c, self.spread, self.period, self.left, self.right, self.goal = chosen
 
-    def _period(self, k: int, size: arb) -> tuple[float, float, float]:
-        """Return a period, and two Chernoff points, for which the aliases are negligible against e^size."""
+    def _period(self, k: int, log_psi: arb) -> tuple[float, float, float]:
+        """Return a period A with aliases negligible to psi, about e^log_psi, and the tilts that bound them.
+
+        The first alias on one side of c is at most Chernoff's bound at a tilt c' there times e^(-|c' - c| A).
+        ``bound`` adds the aliases whatever A is. c is the tilt of number k.
+        """
         apart = (1, 2, 3, 4, 6, 8, 12, 16, 22, 32, 46, 64)
         below, above = ([self._tilt_at(k + way * step) for step in apart] for way in (-1, 1))
         points = [*below, 0.0 if self.middle else 1.0], [*above, 1.0] if self.middle else above
@@ -293,7 +297,7 @@ class Contour:
             for c in tilts:
                 try:
                     log = log_bound(c) - abs(c - self.c) * period
-                except VerificationError:  # as above
+                except VerificationError:  # a tilt too large for a quadrature
                     break
                 if best and float(log) > float(best[0]):
                     break
@@ -304,7 +308,7 @@ class Contour:
 
         for _ in range(200):
             (left, a), (right, b) = map(least_alias, points)
-            if left <= size + self.error and right <= size + self.error:
+            if left <= log_psi + self.error and right <= log_psi + self.error:
                 break
             period *= 1.15
         return period, a, b
