@@ -265,15 +265,15 @@ class Allocation:
 
     @lru_cache(maxsize=64)  # noqa: B019 - few allocations are kept, by value
     def _masses(self, cut: Cut) -> tuple[float, float, float]:
-        """Return p = E (1 - chi), E R (1 - chi) and their relative error: 2^-53 times the sizes of exponents.
+        """Return p = E (1 - chi), q = E R (1 - chi), the same for x ~ N(mu, 1), and their relative error.
 
-        The strip misses 3 e^-80 of both; the ends are 12 deviations outside all that counts.
+        That is of rounding: 2^-53 times 64 and the sizes of exponents. Strip and ends miss 4 e^-80 of each.
         """
         mu = self.mu
         x, weight, _ = self._real_nodes(80.0, -16.0, mu + math.sqrt(160 + cut.at**2), cut)
         exponent = cut.exponent(x)
         each = np.stack([weight, weight * np.exp(mu * x - mu * mu / 2)]) * -np.expm1(-exponent)
-        # e e^-e is at most 1 - e^-e: that share of the error of an exponent e reaches 1 - chi.
+        # Of the relative error of an exponent e the share e e^-e/(1 - e^-e) <= 1 reaches 1 - e^-e.
         share = np.minimum(exponent, 700) / np.expm1(np.clip(exponent, TINY, 700))
         units = (
             64 + 2 * x * x + 8 * mu * (np.abs(x) + mu) + share * (8 + 4 * cut.steep * (np.abs(x) + cut.at))

@@ -346,10 +346,14 @@ def extremes(
     return min(each), max(each)
 
 
-def tilted(
+def tilted_slopes(
     q: tuple[float, float], p: tuple[float, float], powers: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the range of (1 - c) p + c q over slopes between these ends, for all the powers c and for 0."""
+    """Return the range of the slopes (1 - c) p + c q of log(P^(1-c) Q^c), for c = 0 and between ``powers``.
+
+    ``q`` and ``p`` are the ranges of those of log Q and log P over a normal base, which times e^(s x) is
+    centred at s: around these slopes lie the masses of P and of its tilts, so nodes must.
+    """
     return extremes(q, p, *((c, 1 - c) for c in (0.0, *powers)))
 
 

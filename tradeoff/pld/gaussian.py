@@ -38,7 +38,7 @@ from tradeoff.pld.components import (
     SamplingRate,
     Tail,
     extremes,
-    tilted,
+    tilted_slopes,
 )
 from tradeoff.pld.law import (
     Cells,
@@ -337,9 +337,11 @@ class NormalBase(AffineBase):
         # The slopes of both densities bound the tilt of phi; they rise, so that those at -spare bound all to
         # the left of it.
         at = -mu * spare - mu * mu / 2
-        left = tilted((part.b.slopes[0], _slope(part.b, at)), (part.d.slopes[0], _slope(part.d, at)), powers)
+        left = tilted_slopes(
+            (part.b.slopes[0], _slope(part.b, at)), (part.d.slopes[0], _slope(part.d, at)), powers
+        )
         low = min(left[0], 0.0)
-        high = max(tilted(part.b.slopes, part.d.slopes, powers)[1], 1.0)
+        high = max(tilted_slopes(part.b.slopes, part.d.slopes, powers)[1], 1.0)
         first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
         # Tilts that need more nodes are rare, and their lines of few frequencies; squares of e^300 are
         # floats.
@@ -517,7 +519,7 @@ class HalfNormalBase(NormalBase):
         growth = top * top / 2 - falling * math.log(math.cos(mu * top / 2)) - math.log(math.cos(angle))
         a, growth = (angle / 2, growth) if y is None else (0.0, growth + y * mu * top)
         h, s = few_bits(2 * math.pi * (angle - a) / (digits + growth)), top / angle
-        end = mu * (max(tilted(part.b.slopes, part.d.slopes, powers)[1], 1.0) - 0.5) + spare
+        end = mu * (max(tilted_slopes(part.b.slopes, part.d.slopes, powers)[1], 1.0) - 0.5) + spare
         first, last, room = math.floor(-(digits + 13) / h), math.ceil(end / s / h), min(1.0, spare * s) / 2
         rule = _checked(Trapezoid(h, first, last, room, digits, a, 2 * growth, 0.0, s), self)
         fits = last - first < 20_000 and mu * s * h * last < 300.0

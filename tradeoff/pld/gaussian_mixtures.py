@@ -24,7 +24,7 @@ from tradeoff.pld.components import (
     QuadratureNodes,
     Tail,
     extremes,
-    tilted,
+    tilted_slopes,
 )
 from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
 from tradeoff.pld.law import FULL, Cells, PlanningPoints, PrivacyLossDistribution, Transform, masses
@@ -62,7 +62,7 @@ class MixtureBase(Base):
         q, p = self._means(*component.b), self._means(*component.d)
         falling = max(0.0, -powers[0]) * (q[0] < q[1]) + max(0.0, powers[1] - 1) * (p[0] < p[1])
         h = step(s, y + MARGIN, falling, digits)
-        low, high = tilted(q, p, powers)
+        low, high = tilted_slopes(q, p, powers)
         spare = math.sqrt(2 * digits) + 1.5
         first, last = math.floor((low - spare) / h), math.ceil((high + spare) / h)
         if last - first > min(MAX_NODES, 3e7 / len(self.pair.means)):  # 3e7 terms take a second
@@ -93,7 +93,7 @@ class MixtureBase(Base):
         d(e^(iyL))/(iy), h = w/(dL/dx), leaves at most (heights at both ends + variation of h)/y.
         """
         pair, s = self.pair, self.pair.spread
-        low, high = tilted(self._means(*component.b), self._means(*component.d), (c, c))
+        low, high = tilted_slopes(self._means(*component.b), self._means(*component.d), (c, c))
         for size in (_GRID, min(int(_GRID * max(1.0, s / 4)), _FINEST)):
             x = np.linspace(low - DROP, high + DROP, size)
             known = pair.logs(x)
