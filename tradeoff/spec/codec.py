@@ -224,13 +224,17 @@ def _shift(law: Any, arguments: Any, shift: Any) -> TradeOff:
 
 
 def _family(kind: Any, name: str, exact: str, build: Callable[[Fraction], TradeOff]) -> Form:
-    """Return the form of a family: its parameter, or the exact number, as mu^2, of a product or a group."""
+    """Return the form of a family whose curves are saved by the float ``name`` or the fraction ``exact``.
+
+    The second is of products and groups that no float describes, as mu^2 = 2 of G_1 @ G_1; else it is None.
+    """
 
     def make(**given: Any) -> TradeOff:
         if exact not in given:
             return kind(given.get(name))  # type: ignore[no-any-return]  # a curve
         return build(exact_number(exact, given[exact], 0, math.inf, open_low=True, open_high=True))
 
+    # ``Form`` takes the names of entries from the signature.
     both = [Parameter(each, Parameter.KEYWORD_ONLY, default=None) for each in (name, exact)]
     make.__signature__ = Signature(both)  # type: ignore[attr-defined]  # functions take attributes
     return Form(kind, make, **{name: lambda f: None if getattr(f, exact) else getattr(f, f.parameter)})
