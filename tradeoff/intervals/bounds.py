@@ -206,7 +206,7 @@ def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
 
 
 def sides_of(x: Bounds | ArrayLike) -> Pair:
-    """Return both sides as arrays of floats; fractions, the answers to questions in fractions, outward."""
+    """Return both sides, of a number itself twice, as arrays of floats; a ``Fraction`` is rounded outward."""
     lower, upper = x if isinstance(x, Bounds) else (x, x)
     low, high = _array(lower), _array(upper)
     if isinstance(lower, Fraction) and Fraction(float(low)) > lower:
