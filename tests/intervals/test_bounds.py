@@ -163,6 +163,15 @@ def test_comparison_is_certain_or_undecided(x, y):
                 relation(x, y)
 
 
+@pytest.mark.parametrize(
+    ("x", "more"), [(2.0**53, 2**53 + 1), (0.1, Fraction(0.1) + Fraction(1, 10**30)), (0.1, Fraction(1, 10))]
+)
+def test_comparison_with_numbers_that_are_no_floats_is_exact(x, more):
+    x, other = Bounds(x, x), Bounds(more, more)
+    assert (x < other, x >= more, other <= more) == (x.lower < more, x.lower >= more, True)
+    assert other - x.lower != Bounds(0.0, 0.0)
+
+
 def test_comparison_of_arrays_names_first_undecided_entry():
     x = Bounds(np.array([0.0, 1.0]), np.array([0.5, 2.0]))
     assert (x < 3).tolist() == [True, True]

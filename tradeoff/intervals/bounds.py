@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import partial
+from numbers import Rational
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -206,12 +207,12 @@ def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
 
 
 def sides_of(x: Bounds | ArrayLike) -> Pair:
-    """Return both sides, of a number itself twice, as arrays of floats; a ``Fraction`` is rounded outward."""
+    """Return both sides, of a number itself twice, as arrays of floats; fractions and ints round outward."""
     lower, upper = x if isinstance(x, Bounds) else (x, x)
     low, high = _array(lower), _array(upper)
-    if isinstance(lower, Fraction) and Fraction(float(low)) > lower:
+    if isinstance(lower, Rational) and Fraction(float(low)) > lower:
         low = np.nextafter(low, -np.inf)
-    if isinstance(upper, Fraction) and Fraction(float(high)) < upper:
+    if isinstance(upper, Rational) and Fraction(float(high)) < upper:
         high = np.nextafter(high, np.inf)
     return low, high
 
@@ -224,10 +225,12 @@ def _certain(
 ) -> Any:
     """Compare all numbers inside x and y; raise ``Undecided`` where they disagree."""
     y = Bounds.of(y)
-    yes = np.asarray(holds(_array(x.upper), _array(y.lower)))
-    unknown = ~(yes | fails(_array(x.lower), _array(y.upper)))
+    numbers = all(isinstance(side, float | Rational) for side in (*x, *y))  # Python compares them exactly
+    (least, most), (low, high) = (x, y) if numbers else (sides_of(x), sides_of(y))
+    yes = np.asarray(holds(most, low))
+    unknown = ~(yes | fails(least, high))
     if unknown.any():
-        at = float(np.broadcast_to(_array(y.lower), unknown.shape)[unknown][0])
+        at = float(np.broadcast_to(low, unknown.shape)[unknown][0])
         comparison = f"{shown(x)} {sign} {shown(y)}"
         raise Undecided(f"{comparison} is open; use a smaller tol, or compare .lower or .upper", at)
     return yes if yes.ndim else bool(yes)
