@@ -94,15 +94,9 @@ def discretise(
     return DiscretisedLaw(nodes, over, (top + law.mass_at_plus_infinity) * (1 + 16 * UNIT), under, shift)
 
 
-def _times_tilt(mass: Array, tilt: Tilt, *, down: bool = False) -> Array:
-    """Return mass times e^tilt, rounded to one side.
-
-    16 units for the exponential, the products and three sums after it.
-    """
-    error = tilt.error + 16 * UNIT
-    if down:
-        return np.asarray(mass * np.exp(np.minimum(tilt.value, 700.0)) * np.maximum(1 - error, 0.0))
-    exponent = tilt.value + error
+def _times_tilt(mass: Array, tilt: Tilt) -> Array:
+    """Return mass times e^tilt, rounded up: 16 units for the exponential, products and three sums."""
+    exponent = tilt.value + tilt.error + 16 * UNIT
     with np.errstate(invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
         return np.where(exponent > 700.0, np.inf, mass * np.exp(np.minimum(exponent, 700.0)))
 
