@@ -293,7 +293,7 @@ class DiscreteGaussianTransform(Transform):
         cycles, rest, slip = self._reduced(y)
         fraction = self.centre - round(self.centre)
         exponent = self._exponent(rest)
-        others = np.exp(exponent) @ np.exp(-2j * np.pi * fraction * self.terms)
+        others = np.sum(np.exp(exponent) * np.exp(-2j * np.pi * fraction * self.terms), axis=1)
         # Exponents move by 2 pi j sigma^2 slip, which is more than their own rounding where they count;
         # phases by 13 units of the centre, and a sum of four exponentials by less than 256.
         off = np.exp(np.max(exponent, axis=1))
