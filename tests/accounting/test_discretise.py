@@ -1,3 +1,4 @@
+import math
 from bisect import bisect_right
 from itertools import accumulate
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.accounting.laws import atomic, gaussian, laplace, pairs, thinned
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.discretise import discretise
+from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.pld.units import UNIT
 
@@ -108,6 +110,31 @@ def test_discretise_crowded_cell_keeps_tail(mu, h):
     check(law, true, nodes)
     result = discretise(law, nodes)
     assert true.delta(arb(1)) - Measure(nodes, result.under).delta(arb(1)) < 1e-4
+
+
+@pytest.mark.parametrize(("mu", "rate", "h"), [(1.7, 0.05, 2e-3), (1.2, 0.01, 1e-3)])
+def test_discretise_steep_beginning_keeps_mass(mu, rate, h):
+    """Losses between the first two nodes have none below them to draw from."""
+    pair = thinned(gaussian(mu), rate)
+    nodes = float(np.log1p(-rate)) + h * np.arange(-1, 4000)
+    check(*pair, nodes)
+    law = discretise(pair[0], nodes)
+    over, under = (Measure(nodes, part).delta(arb(-1)) for part in (law.over, law.under))
+    assert float(over + law.top - under) < 1e-6
+
+
+def test_discretise_lowers_losses_by_the_errors_of_cuts():
+    """Cuts are edges of cells, as nodes are: losses next to one may count on its wrong side."""
+    nodes = np.linspace(-3.0, 3.0, 40)
+
+    class Law(GaussianLaw):
+        def edge_error(self, edges):
+            return np.where(np.isin(edges, nodes), 0.0, 1e-3)
+
+    plain, moved = (
+        np.sum(discretise(law, nodes).under * np.exp(nodes)) for law in (GaussianLaw(1.0), Law(1.0))
+    )
+    assert moved < plain * math.exp(-0.5e-3)
 
 
 def test_discretise_keeps_mass_beyond_nodes():

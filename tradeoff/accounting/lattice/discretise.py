@@ -196,7 +196,7 @@ def _merged(law: PrivacyLossDistribution, edges: Array, known: Merged | None) ->
     """Merge all mass of each cell to one loss, from those already ``known`` where both edges are the same.
 
     That loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
-    units, over 1 less a slack, and to 4 units of its terms; it is rounded down.
+    units, over 1 less a slack, to 4 units of its terms, and to the errors of the edges; it is rounded down.
     """
     changed = np.ones(len(edges), bool) if known is None else edges != known.edges
     new = changed[:-1] | changed[1:]
@@ -210,6 +210,8 @@ def _merged(law: PrivacyLossDistribution, edges: Array, known: Merged | None) ->
         loss = a + np.log1p(x)
         unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
         off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(a) + np.abs(loss))
+        moved_by = law.edge_error(edges[used])
+        off += np.maximum(moved_by[:-1], moved_by[1:])
         certain = np.isfinite(loss - off) & (np.minimum(cells.excess, cells.deficit) >= _FAINT)
         parts = np.where(certain, loss - off, np.nan), np.log(p), cells.slack + 64 * UNIT + off
     place, old = (np.cumsum(used) - 1)[:-1][new], known[1:] if known is not None else parts
