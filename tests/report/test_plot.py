@@ -346,7 +346,7 @@ def test_heatmap_cells_are_answers_lines_have_labels_and_infinite_values_are_mas
     assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
     assert ax.figure.axes[1].get_ylabel() == "upper bound"
     assert len(ax.texts) >= 3
-    check_layout(ax.figure)
+    check_layout(to.plot(TABLE).figure)
     ax, other = Figure().subplots(2)
     heatmap(TABLE, "lower", levels=[2, 6], label="at least", ax=ax)
     assert {each.get_text() for each in ax.texts} == {"2", "6"}
