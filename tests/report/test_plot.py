@@ -362,7 +362,9 @@ def test_heatmap_log_axis_of_few_decades_has_readable_ticks(ax):
     heatmap(to.sweep(lambda noise, delta: noise * delta, grid), levels=[1e-7, 1e-4], ax=ax)
     ax.figure.canvas.draw()
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    shown = [each.get_text() for which in ("major", "minor") for each in ax.get_xticklabels(which=which)]
+    low, high = ax.get_xlim()
+    labels = ax.get_xticklabels(which="both")
+    shown = [each.get_text() for each in labels if low <= each.get_position()[0] <= high]
     assert {"1", "2"} <= set(shown) <= {"", "0.1", "0.2", "0.5", "1", "2", "5", "10"}
     assert "1e-06" not in {each.get_text() for each in ax.get_yticklabels()}
     check_layout(ax.figure)
