@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.intervals.bounds import Array
-from tradeoff.intervals.roots import find_root
+from tradeoff.intervals.roots import find_root, largest
 from tradeoff.pld.law import PlanningPoints
 
 
@@ -30,6 +30,18 @@ class Cumulant:
     def limit(self) -> float:
         """A theta that reaches the last atoms: losses far below only lose their weight."""
         return max(2000 / max(float(np.max(self.loss)), 1e-12), 2e-3)
+
+    @cached_property
+    def steepest(self) -> float:
+        """Largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
+
+        def is_float(theta: float) -> bool:
+            return float(self.several(np.array([theta]))[3][0]) <= 600.0
+
+        if is_float(self.limit):
+            return self.limit
+        ends = math.log(1e-3), math.log(self.limit)
+        return math.exp(largest(lambda t: is_float(math.exp(t)), *ends, 12))
 
     def _tilted(self, t: Any) -> tuple[Array, Array, Array]:
         """Return e^(log_p + t loss) up to a factor, and its sum and log E e^(t L_i) for every sketch."""
@@ -102,11 +114,6 @@ class Cumulant:
         return math.sqrt(self(0.5)[2])
 
     @cached_property
-    def profile(self) -> SaddleTable:
-        """The saddles of delta(x)."""
-        return SaddleTable(self, (0.0, 1.0), 1.0)
-
-    @cached_property
     def tails(self) -> tuple[SaddleTable, SaddleTable]:
         """The saddles of P(L > x) and of P(L <= x)."""
         return SaddleTable(self, (0.0,)), SaddleTable(self, (0.0,), sign=-1)
@@ -158,14 +165,21 @@ class RareLosses(NamedTuple):
         return np.interp(-log_delta, -log, x, left=0.0, right=math.inf)
 
 
+def _find_root(function: Callable[[float], float], high: float) -> float:
+    """Return the crossing u > 0 of an increasing function, on a logarithmic scale."""
+    return math.exp(find_root(lambda log: function(math.exp(log)), math.log(1e-6), math.log(high)))
+
+
 def tilt_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
     """Return theta > 1 at the saddle of e^(K - (theta-1) eps)/(theta (theta-1))."""
-    return cumulant.profile.tilt(epsilon)
+    return 1 + _find_root(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, cumulant.steepest)
 
 
 def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
     """Estimate epsilon(delta); negative values mean delta > delta(0)."""
-    return cumulant.profile.loss(math.log(delta))
+    goal = math.log(delta)
+    u = _find_root(lambda u: goal - saddle(cumulant, 1 + u, (0, 1)).log, cumulant.steepest)
+    return saddle(cumulant, 1 + u, (0, 1)).x
 
 
 def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
