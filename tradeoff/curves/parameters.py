@@ -234,13 +234,15 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
             f"{name} must be an integer, got the symbol {shown(value)}; substitute it with .subs({{...}})"
         )
     allowed = f"an integer from {low}" + (f" to {high}" if high < math.inf else "")
+    if isinstance(value, bool | np.bool_):  # which are integers, those of NumPy 2.0 with a warning
+        raise domain(name, value, allowed)
     try:
         integer = operator.index(value)
     except TypeError:
         if not (isinstance(value, float) and value.is_integer()):
             raise domain(name, value, allowed) from None
         integer = int(value)
-    if isinstance(value, bool | np.bool_) or not low <= integer <= high:
+    if not low <= integer <= high:
         raise domain(name, value, allowed)
     return integer
 
