@@ -7,6 +7,7 @@ import math
 import pytest
 
 import tradeoff as to
+from tradeoff.errors import NoClosedForm
 from tradeoff.families.discrete import (
     AllocatedCurve,
     BinomialCurve,
@@ -46,3 +47,15 @@ def test_curve_without_public_name_answers(answer, digits, value):
 def test_correlated_curve_is_enclosed():
     low, high = CorrelatedCurve((10, 1, 0.3, 0.0, 0.7), (10, 2, 0.0, 0.3, 0.7)).bounds.epsilon(1e-5)
     assert low < high
+
+
+def test_answers_of_a_shuffled_pair_count_the_outcomes_left_out():
+    """All records may give one answer: then the loss is that of a single one, though seldom."""
+    f = ShuffledPairCurve(1.0, 100_000)
+    law = f.loss_distribution()
+    beyond = 1.01 * float(law.loss[-1])
+    assert f.loss_bounds.lower < beyond < 1.0 <= f.sup_loss
+    assert f.epsilon(0.0) >= 1.0
+    assert (f.delta(beyond), (f**2).delta(2 * beyond)) == pytest.approx((1e-25, 2e-25), rel=1e-9)
+    with pytest.raises(NoClosedForm):
+        to.certify(f, "delta", 0.01)

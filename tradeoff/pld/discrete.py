@@ -43,6 +43,8 @@ LOST = 1e-300  # bound on the mass of atoms that are left out; e^-750 and less i
 class AtomicLaw(PrivacyLossDistribution):
     """Finitely many losses, increasing; ``slack`` is relative, of masses, ``lost`` bounds the mass left out.
 
+    Losses that are left out are inside ``outside``, unless ``lost`` is below all deltas that matter.
+
     ``position`` bounds the error of every loss; by default it is 8 units of the loss and 16 of the square of
     a unit: the cost of the logarithm of a ratio of masses that are differences of floats
     (``pld.units.log_ratio``). ``fractions`` returns all masses under P and under Q, those at
@@ -58,6 +60,7 @@ class AtomicLaw(PrivacyLossDistribution):
     position: float | None = None
     fractions: Callable[[], tuple[tuple[Fraction, ...], ...] | None] | None = None
     symmetric: bool = False
+    outside: tuple[float, float] | None = None
 
     continuous = False
 
@@ -76,7 +79,9 @@ class AtomicLaw(PrivacyLossDistribution):
     @property
     def enclosure(self) -> tuple[float, float]:
         loss, _, _, error = self.atoms
-        return (float(loss[0] - error[0]), float(loss[-1] + error[-1])) if len(loss) else (0.0, 0.0)
+        ends = (float(loss[0] - error[0]), float(loss[-1] + error[-1])) if len(loss) else (0.0, 0.0)
+        low, high = self.outside or ends
+        return min(ends[0], low), max(ends[1], high)
 
     def sketch(self) -> PlanningPoints:
         each = -(-len(self.loss) // 2**17)  # most points of a sketch, which only choices are made of
@@ -92,6 +97,8 @@ class AtomicLaw(PrivacyLossDistribution):
         return Cells(zero, zero, zero)
 
     def description(self) -> dict[str, Any]:
+        if self.lost > LOST:
+            return super().description()
         most = 2**14  # most atoms of a description: about half a megabyte of JSON
         if len(self.loss) > most:
             raise NoClosedForm(
@@ -119,7 +126,7 @@ def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLa
     off = 8 * delta * math.exp(-log_kept) if kept is None else 8 * abs(log_kept)
     log_p = law.log_p + log_kept
     slack = law.atoms.slack + UNIT * (8 + off + np.abs(log_p))
-    return AtomicLaw(law.loss, log_p, low, high, slack, law.lost, law.position)
+    return AtomicLaw(law.loss, log_p, low, high, slack, law.lost, law.position, outside=law.outside)
 
 
 @dataclass(frozen=True, eq=False)

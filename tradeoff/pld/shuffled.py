@@ -422,8 +422,9 @@ def shuffled_pair_law(randomizer: Randomizer, records: int, *, reverse: bool) ->
         loss, log_p, slack = -loss, log_p + loss, slack + position + UNIT * np.abs(loss)
     # By Bennett's inequality less than 4 e^-62 is left out, under either law: 14 deviations and 12 more.
     loss, log_p, slack = merged(loss, log_p, slack)
-    lost = 1e-25 if left_out or not kept.all() else 0.0
-    return AtomicLaw(loss, log_p, slack=slack, lost=lost, position=position)
+    is_cut = left_out or not kept.all()
+    lost, outside = (1e-25, (-epsilon, epsilon)) if is_cut else (0.0, None)  # as of one randomiser
+    return AtomicLaw(loss, log_p, slack=slack, lost=lost, position=position, outside=outside)
 
 
 def _log_ratio(change: Array, ratio: Array) -> Array:
