@@ -219,3 +219,13 @@ def test_guarantee_is_below_the_curve_and_as_symmetric(curve):
     assert np.all(guarantee(ALPHA) >= band.lower(ALPHA) - 1e-4)
     twice = 1 - curve.bounds(ALPHA).lower
     assert np.all(guarantee.group(2)(ALPHA) <= curve.bounds(np.clip(twice, 0.0, 1.0)).upper + 1e-12)
+
+
+def test_hypotheses_of_a_symmetric_product_of_other_factors():
+    """Factors with all their inverses make a symmetric product, whose laws differ."""
+    f = to.from_masses([0.5, 0.3, 0.2], [0.2, 0.2, 0.6])
+    result = to.limits.berry_esseen(f**20 @ f.inverse() ** 20)
+    assert result.of.symmetric
+    (symmetric,) = [each.holds for each in result.hypotheses if "every factor is symmetric" in each.statement]
+    assert not symmetric
+    assert "law by law" in result.source

@@ -288,9 +288,13 @@ def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
 
 
 def _differences(order: TradeOff, name: str, value: float) -> Slopes:
-    """Yield the slopes as differences of certified answers."""
+    """Yield the slopes as central differences of certified answers, each the mean of its two bounds.
+
+    ``name`` is the quantity given as ``value``, delta or epsilon; the answer is the other one.
+    """
     here = _answer(order, name, value)
-    # The square of the share is an error, and so is the width of the answers over it.
+    # Over a relative step s, answers known to w of themselves give the slope up to about s^2 (curvature) and
+    # w/s (their width). Both are small at s = w^(1/3).
     share = min(max((here.width / (abs(here.upper) or 1.0)) ** (1 / 3), 1e-4), 1e-2)
 
     def difference(below: TradeOff, above: TradeOff) -> float:
@@ -299,9 +303,9 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
             problem = f"{name} must be above Q(L = inf) after a small step of each parameter, got {value!r}"
             raise DomainError(f"{problem}; give a larger delta")
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
-        # An estimate leaves open a hundredth of the difference at most; a gain of 0 is certain enough where
-        # the answer changes by less than 1e-4 of the parameter's change.
-        if not unknown <= max(1e-2 * abs(gain), 1e-4 * share * abs(here.upper)):
+        # The bounds may leave open a hundredth of the difference, or, where it is almost 0, an amount of
+        # 1e-4 share times the answer.
+        if math.isinf(unknown) or not unknown <= max(1e-2 * abs(gain), 1e-4 * share * abs(here.upper)):
             change = f"a small step changes the answer by {gain:.3g} +- {unknown:.3g}"
             problem = f"the bounds are too wide for a derivative at {name} = {value!r}: {change}"
             raise PrecisionError(f"{problem}; try another epsilon or delta", unknown)

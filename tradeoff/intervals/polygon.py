@@ -113,8 +113,8 @@ def floats(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]
 def below_chords(x: Array, y: Array) -> Index:
     """Return the places of points that may be vertices of the lower hull, by fast sweeps; x is sorted.
 
-    A point above the chord of its neighbours is not a vertex. Of numbers in [0, 1], each within 2^-53 of the
-    point's, the products below are within 1e-15 of the true ones.
+    A point above the chord of its neighbours is not a vertex. Coordinates are floats in [0, 1] within 2^-53
+    of the true ones, so each product errs by at most 1e-15: above 1e-14 the true point is above, too.
     """
     places = np.arange(len(x))
     while len(x) > 2:

@@ -203,7 +203,7 @@ class BerryEsseen:
     def source(self) -> str:
         """The theorem and its constant, with their papers."""
         theorem = "Dong, Roth, Su 2022, Theorem 3.4"
-        if not (self.of.symmetric and len(self.pairs) == 1):
+        if not self._is_symmetric:
             theorem = f"the proof of {theorem}, law by law"
         if self.constants == "theorem":
             return theorem
@@ -215,13 +215,20 @@ class BerryEsseen:
         return max(max(pair.gamma_p, pair.gamma_q) for sides in self.pairs for pair in sides)
 
     @property
+    def _is_symmetric(self) -> bool:
+        """Whether every factor is symmetric: a product with all inverses is, too."""
+        return len(self.pairs) == 1 and all(factor.symmetric for factor in self.of.factors)
+
+    @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """The theorem's conditions, checked."""
-        symmetric = self.of.symmetric and len(self.pairs) == 1
+        """The conditions of Theorem 3.4, each with whether this composition meets it.
+
+        A product is of independent losses by definition. Without symmetry P and Q have a bound each.
+        """
         return (
             Hypothesis("the losses of the factors are independent", True),
-            Hypothesis("every factor is symmetric (else each law has its own bound)", symmetric),
-            Hypothesis("kappa3bar of the finite losses is finite", math.isfinite(self.gamma)),
+            Hypothesis("every factor is symmetric (else each law has its own bound)", self._is_symmetric),
+            Hypothesis("E|L - E L|^3 of the finite losses L is finite", math.isfinite(self.gamma)),
             Hypothesis("gamma < 1/2 (else the bounds are trivial)", self.gamma < 1 / 2),
         )
 

@@ -260,13 +260,17 @@ def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
 
 
 def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:
-    """Bound sum_j p_j (e^l_j - e^t)^+ and the P-mass above t, at each loss t."""
+    """Bound sum_j p_j (e^l_j - e^t)^+, the atoms' part of delta(t), and their P-mass above t, at each t.
+
+    Atom j has the loss l_j, known to +- ``error``, and the P-mass p_j, known to a factor 1 +- ``slack``. The
+    lower bound on the mass counts the atoms certainly above t, the upper bound all that may be.
+    """
     *_, slack, error = atoms.atoms
     loss = Bounds(atoms.loss - error, atoms.loss + error)
     weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
     rows = []
     for t in at.tolist():
-        mass = total(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper > t)))
+        mass = total(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper >= t)))
         rows.append([*(exp(t) * total(weights * expm1(maximum(loss - t, 0.0)))), *maximum(mass, 0.0)])
     low, high, least, most = np.array(rows).reshape(-1, 4).T
     return Bounds(low, high), Bounds(least, most)

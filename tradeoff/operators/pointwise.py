@@ -125,8 +125,13 @@ class Maximum(_Pooled, BetaOperator):
         return np.asarray(np.minimum.reduce([f.bounds.delta(epsilon).upper for f in self.operands]))
 
     def _epsilon_at(self, delta: Array, near: Array) -> Array:
-        """Bound epsilon(delta) = sup log((1 - delta - f(alpha))/alpha) from below, by one alpha."""
-        step = 1e-3  # nats between which the slope is measured
+        """Bound epsilon(delta) = sup log((1 - delta - f(alpha))/alpha) from below, by one alpha.
+
+        Every alpha proves a lower bound, or none (-inf). The best one is where f has the slope -e^eps at
+        eps = epsilon(delta); there alpha = -d delta/d e^eps. It is estimated at the loss ``near``, an upper
+        bound on eps, from the least delta of the operands: an error of it only loosens the bound.
+        """
+        step = 1e-3  # nats to both sides, for the difference quotient of delta in e^eps
         fall = self._least_delta(near - step) - self._least_delta(near + step)
         alpha = np.clip(fall / (2 * np.exp(near) * np.sinh(step)), 0.0, 1.0)
         rest = 1 - Bounds.of(delta) - self.bounds(alpha)
