@@ -318,3 +318,14 @@ def test_gdp_fraction_failure_bounds_hold_for_float():
     f = to.subsample(to.Gaussian(10.0), 1e-20) @ to.TotalVariation(0.1)
     result = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
     assert result.bounds.lower <= f.gdp(failure=result.failure).mu <= result.mu
+
+
+@pytest.mark.parametrize("mu", [0.0840128, 1.0, 6.0])
+@pytest.mark.parametrize("failure", [1e-6, 0.01])
+def test_regret_of_a_gaussian_is_at_least_every_gap(mu, failure):
+    """The curve reported has a lesser mu: where delta of both is small, the gap is that of the failure."""
+    f = to.Gaussian(mu)
+    result, x = f.gdp(failure), np.linspace(0.0, 40.0, 81)
+    gaps = (result.curve.bounds.delta(x).lower - f.bounds.delta(x).upper) / (1 + np.exp(x))
+    assert np.max(gaps) * (1 - 1e-12) <= result.regret <= failure / 2 * (1 + 1e-12)
+    assert result.regret_bounds.lower <= result.regret_bounds.upper

@@ -151,8 +151,9 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
     most = min(max(upper), 1.0)
     if isinstance(f, Gaussian) and mu.upper < np.inf:
-        # delta_g - delta_f <= failure + mu - mu_f times the largest normal density, over 1 + e^eps >= 2.
-        most = min(most, (Bounds.of(failure / 2) + (Bounds.of(mu.upper) - f.least) * 0.2).upper)
+        # delta_g - delta_f <= failure + max(mu - mu_f, 0) times the largest normal density, over at least 2:
+        # at large eps a lesser mu makes no difference.
+        most = min(most, (Bounds.of(failure / 2) + maximum(Bounds.of(mu.upper) - f.least, 0.0) * 0.2).upper)
     # Without failure f <= G_mu of the Gaussian factors of a product, as f (x) h <= f.
     above = _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian)).lower
     return Reduction(f, failure, mu, Bounds(max(lower), most), max(best, above), tight, reason)
