@@ -80,6 +80,13 @@ def test_certify_encloses_balls(spec, question, at):
     assert question != "beta" or made.upper - made.lower < 1e-12
 
 
+def test_certify_beta_of_losses_whose_exponential_is_no_float_encloses_answer():
+    f = to.PureDP(2000.0) @ to.TotalVariation(0.0129)
+    made = certified(f, "beta", 0.01)
+    assert made.lower <= f.bounds(0.01).upper
+    assert made.upper >= f.bounds(0.01).lower
+
+
 def test_certify_takes_the_worse_order_and_raises_where_nothing_can_be_proved(monkeypatch):
     curve = dp_sgd(0.6, 0.01, 2000)
     worse = certified(curve.symmetrise(assume="either-order"), "epsilon", 1e-5)

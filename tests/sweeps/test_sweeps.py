@@ -49,7 +49,10 @@ def test_sweep_last_axis_varies_fastest_and_tables_convert(tmp_path):
     bounds = to.sweep(lambda mu: to.Gaussian(mu).bounds.delta(1.0), {"mu": [0.5, 1.0]})
     assert bounds.columns == ("mu", "lower", "upper")
     assert bounds["upper"] == [to.Gaussian(mu).delta(1.0) for mu in (0.5, 1.0)]
-    both = lambda mu: {"epsilon": to.Gaussian(mu).epsilon(1e-5), "beta": to.Gaussian(mu)(0.1)}  # noqa: E731
+
+    def both(mu):
+        return {"epsilon": to.Gaussian(mu).epsilon(1e-5), "beta": to.Gaussian(mu)(0.1)}
+
     several = to.sweep(both, {"mu": np.array([1.0])})
     assert several.columns == ("mu", "epsilon", "beta")
     table = Table(("name", "value"), (("a,b", 0.1), ("c", float("inf"))))

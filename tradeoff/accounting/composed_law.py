@@ -82,8 +82,8 @@ class CellLine:
             within, between = np.exp(1j * (within_a_row * padded[some])), np.exp(1j * (starts * padded[some]))
             for rows, sums in zip(self.rows, result, strict=True):
                 sums[some] = np.sum(((rows @ within) * between).real, axis=(0, 2))
-        result = [each.ravel()[: len(x)] for each in result]
-        return result, [self.units * t + moved * m for t, m in zip(self.totals, self.moments, strict=True)]
+        flat = [sums.ravel()[: len(x)] for sums in result]
+        return flat, [self.units * t + moved * m for t, m in zip(self.totals, self.moments, strict=True)]
 
     def aliases(self, a: Array, b: Array) -> Array:
         """Bound the aliases of cells [a, b], divided by max|g|.

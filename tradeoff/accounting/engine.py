@@ -99,7 +99,7 @@ def bound_epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
     farthest, n = np.tile(100.0 * (1 + np.abs(guess)), 2), len(x)
     step = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest[:n])
     x, step = np.tile(x, 2), np.append(-step, step)
-    # A wide first step may be one that rounding asked for, far wider than the bounds: it is halved, too.
+    # Where rounding hides a level, the first step is far wider than the bounds: it is halved, too.
     missed = np.where(np.abs(step) > 0.05, np.copysign(4 * UNIT * (1 + np.abs(x)), step), 0.0)
     bounds = np.copysign(np.inf, step)
 

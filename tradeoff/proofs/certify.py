@@ -156,7 +156,8 @@ def _choose_losses(curve: TradeOff, claim: Certificate, effort: int) -> tuple[fl
     def gap(x: float) -> float:
         if x < 0:
             return math.exp(x) * (alpha - 1 + float(inverse.delta(-x)))
-        return math.exp(x + math.log(alpha)) - 1 + float(curve.delta(x))  # e^x alone may be no float
+        # e^x alone may be no float; and past 700 the gap is far from the least one.
+        return math.exp(min(x + math.log(alpha), 700.0)) - 1 + float(curve.delta(x))
 
     ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
     x = float(minimize_scalar(gap, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)

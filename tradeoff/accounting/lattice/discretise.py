@@ -21,7 +21,9 @@ from tradeoff.pld.law import Cells, PrivacyLossDistribution, masses
 from tradeoff.pld.units import TINY, UNIT
 
 _ABOVE = 0.002  # share of a cell by which merged losses lie above nodes: rounding leaves none below
-_FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than their slack
+_LEAST_MASS = (
+    1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than their slack
+)
 
 
 class Tilt(NamedTuple):
@@ -110,11 +112,11 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
     and one for its sum of each term.
     """
     inner = Cells(*(part[1:-1] for part in cells))
-    certain = np.flatnonzero(np.minimum(inner.excess, inner.deficit) >= _FAINT)
+    certain = np.flatnonzero(np.minimum(inner.excess, inner.deficit) >= _LEAST_MASS)
     last = int(certain[-1]) + 1 if len(certain) else 0
     b = nodes[last]
     end = cells if last == len(nodes) - 1 else law.cells(np.array([b, np.inf]))
-    log = math.log(end.excess[-1]) if _FAINT <= end.excess[-1] < math.inf else -math.inf
+    log = math.log(end.excess[-1]) if _LEAST_MASS <= end.excess[-1] < math.inf else -math.inf
     some = np.zeros(int(log > -math.inf))
     units = UNIT * (64 + 8 * abs(log) + abs(b))
     tail = moved(AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units), nodes, tilt)
@@ -212,7 +214,7 @@ def _merged(law: PrivacyLossDistribution, edges: Array, known: Merged | None) ->
         off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(a) + np.abs(loss))
         moved_by = law.edge_error(edges[used])
         off += np.maximum(moved_by[:-1], moved_by[1:])
-        certain = np.isfinite(loss - off) & (np.minimum(cells.excess, cells.deficit) >= _FAINT)
+        certain = np.isfinite(loss - off) & (np.minimum(cells.excess, cells.deficit) >= _LEAST_MASS)
         parts = np.where(certain, loss - off, np.nan), np.log(p), cells.slack + 64 * UNIT + off
     place, old = (np.cumsum(used) - 1)[:-1][new], known[1:] if known is not None else parts
     result = [each.copy() for each in old]
