@@ -164,11 +164,21 @@ def test_comparison_is_certain_or_undecided(x, y):
 
 
 @pytest.mark.parametrize(
-    ("x", "more"), [(2.0**53, 2**53 + 1), (0.1, Fraction(0.1) + Fraction(1, 10**30)), (0.1, Fraction(1, 10))]
+    ("x", "more"),
+    [
+        *((2.0**53, 2**53 + 1), (0.1, Fraction(0.1) + Fraction(1, 10**30)), (0.1, Fraction(1, 10))),
+        *(
+            (np.float64(2.0**53), 2**53 + 1),
+            (2.0**62, np.int64(2**62 + 1)),
+            (-(2.0**62), np.int64(2 - 2**62)),
+        ),
+    ],
 )
 def test_comparison_with_numbers_that_are_no_floats_is_exact(x, more):
+    is_less = Fraction(float(x)) < Fraction(int(more) if isinstance(more, np.int64) else more)
     x, other = Bounds(x, x), Bounds(more, more)
-    assert (x < other, x >= more, other <= more) == (x.lower < more, x.lower >= more, True)
+    assert (x < other, x >= more, other <= more) == (is_less, not is_less, True)
+    assert isinstance(more, np.int64) or isinstance(x.lower, np.float64) or more not in x
     assert other - x.lower != Bounds(0.0, 0.0)
 
 

@@ -120,7 +120,7 @@ class Bounds(Generic[Side_co]):
         return Bounds.of(other) <= self
 
     def __contains__(self, value: Any) -> bool:
-        return bool(np.all((np.asarray(self.lower) <= value) & (np.asarray(self.upper) >= value)))
+        return bool(np.all(self.lower <= value) and np.all(self.upper >= value))
 
     def __neg__(self) -> Bounds:
         low, high = sides_of(self)
@@ -207,7 +207,7 @@ def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
 
 
 def sides_of(x: Bounds | ArrayLike) -> Pair:
-    """Return both sides, of a number itself twice, as arrays of floats; fractions and ints round outward."""
+    """Return both sides, of a number itself twice, as arrays of floats; a fraction or int rounds outward."""
     lower, upper = x if isinstance(x, Bounds) else (x, x)
     low, high = _array(lower), _array(upper)
     if isinstance(lower, Rational) and Fraction(float(low)) > lower:
@@ -225,8 +225,10 @@ def _certain(
 ) -> Any:
     """Compare all numbers inside x and y; raise ``Undecided`` where they disagree."""
     y = Bounds.of(y)
-    numbers = all(isinstance(side, float | Rational) for side in (*x, *y))  # Python compares them exactly
-    (least, most), (low, high) = (x, y) if numbers else (sides_of(x), sides_of(y))
+    # Python compares numbers exactly, NumPy rounds them first.
+    sides = [side.item() if isinstance(side, np.generic) else side for side in (*x, *y)]
+    is_exact = all(isinstance(side, float | Rational) for side in sides)
+    least, most, low, high = sides if is_exact else (*sides_of(x), *sides_of(y))
     yes = np.asarray(holds(most, low))
     unknown = ~(yes | fails(least, high))
     if unknown.any():
