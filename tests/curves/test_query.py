@@ -203,6 +203,9 @@ def test_explain_gives_reasons_and_a_step_for_each_order_that_counts():
     assert [len(each.steps) for each in results] == [1, 2]
     (step,) = STEPS.explain(delta=1e-5, method="lattice").steps
     assert (step.engine, step.why) == ("lattice", "requested")
+    many = {to.mechanisms.SubsampledGaussian(s, 5e-5): 100 for s in np.linspace(0.8, 2, 20)}
+    (only,) = to.Plan(many).guarantee().explain(delta=1e-9).steps  # the lattice of many laws is wide
+    assert only.engine == "contour"
     assert to.Gaussian(1).explain(epsilon=1.0).steps == ()
     assert "closed form" in repr(to.Gaussian(1).explain(epsilon=1.0))
     assert "mass at infinity, at most 0.001" in repr(to.approximate_dp(1.0, 1e-3).explain(delta=1e-5))

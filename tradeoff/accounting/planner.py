@@ -221,6 +221,7 @@ class Composition:
             enough = np.full(len(at), WIDTHS[engine.name][question].enough if tol is None else tol)
             if tol is None and question == "epsilon":  # relative to a large epsilon
                 enough *= np.where(np.isfinite(high), np.maximum(high, 1.0), 1.0)
+                enough *= len(self.laws) if len(self.laws) > 6 else 1  # the lattice of many laws is wide
             waiting = waiting & ~(reached <= enough)
             if not waiting.any():
                 break
