@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 from tradeoff import balls
-from tradeoff.errors import DomainError, NoClosedForm, SizeError
+from tradeoff.errors import DomainError, SizeError
 from tradeoff.intervals.bounds import Array, Complex, Index
 from tradeoff.pld.law import (
     Atoms,
@@ -37,6 +37,7 @@ from tradeoff.pld.units import TINY, UNIT
 
 MAX_ATOMS = 4_000_000  # most atoms of one law
 LOST = 1e-300  # bound on the mass of atoms that are left out; e^-750 and less in truth
+EVERYWHERE = -math.inf, math.inf  # where atoms of far tails were left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,21 +97,6 @@ class AtomicLaw(PrivacyLossDistribution):
         zero = np.zeros(len(edges) - 1)
         return Cells(zero, zero, zero)
 
-    def description(self) -> dict[str, Any]:
-        if self.lost > LOST:
-            return super().description()
-        most = 2**14  # most atoms of a description: about half a megabyte of JSON
-        if len(self.loss) > most:
-            raise NoClosedForm(
-                f"{len(self.loss)} atoms are more than a certificate writes out ({most}); "
-                "certify fewer at a time"
-            )
-        fractions = self.fractions() if self.fractions else None
-        if fractions is not None:
-            return {"kind": "masses"} | {k: list(map(str, v)) for k, v in zip("pq", fractions, strict=True)}
-        ends = {name: getattr(self, name) for name in ("mass_at_minus_infinity", "mass_at_plus_infinity")}
-        return {"kind": "atoms", "loss": self.loss.tolist(), "log_p": self.log_p.tolist(), **ends}
-
 
 def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLaw:
     """Return the law of f_{0,delta} (x) f: masses shrink by 1 - delta, the rest is at infinity.
@@ -139,14 +125,6 @@ class BinomialLaw(AtomicLaw):
     def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
         return (self, count) if self.n == 1 else (binomial_law(self.epsilon, 1), count * self.n)
 
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        most = self.n * self.epsilon * (1 + 16 * UNIT) + TINY  # also where the ends were left out
-        return -most, most
-
-    def description(self) -> dict[str, Any]:
-        return {"kind": "response", "epsilon": self.epsilon} if self.n == 1 else super().description()
-
 
 def too_many(name: str, count: float) -> SizeError:
     """Return the error of a law with ``count`` atoms, more than the cap."""
@@ -166,8 +144,11 @@ def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     k = np.arange(low, high + 1, dtype=float)
     log_p, slack = log_pmf(k, n, epsilon)
     lost = 0.0 if (low, high) == (0, n) else LOST
-    loss = (2 * k - n) * epsilon
-    return BinomialLaw(loss, log_p, slack=slack, lost=lost, symmetric=True, epsilon=epsilon, n=n)
+    loss, most = (2 * k - n) * epsilon, n * epsilon * (1 + 16 * UNIT) + TINY
+    ends = -most, most
+    return BinomialLaw(
+        loss, log_p, slack=slack, lost=lost, symmetric=True, outside=ends, epsilon=epsilon, n=n
+    )
 
 
 def merged(loss: Array, log_p: Array, slack: Array) -> tuple[Array, Array, Array]:
@@ -221,10 +202,7 @@ class DiscreteGaussianLaw(AtomicLaw):
     sigma: float = 1.0
     shift: int = 1
 
-    def description(self) -> dict[str, Any]:
-        return {"kind": "discrete gaussian", "sigma": self.sigma, "shift": self.shift}
-
-    enclosure = -np.inf, np.inf  # the far tails were left out
+    outside: tuple[float, float] | None = EVERYWHERE
 
     def sketch(self) -> PlanningPoints:
         """Return every k-th atom for k of its neighbours, k <= sigma/2.
@@ -331,47 +309,33 @@ class DiscreteGaussianTransform(Transform):
         return 0.0  # the law is periodic in y
 
 
-class CutLaw(AtomicLaw):
-    """Atoms whose far tails were left out."""
-
-    description = PrivacyLossDistribution.description
-    enclosure = -np.inf, np.inf
-
-
 @lru_cache(maxsize=128)  # every question of a plan needs all its laws; each has at most 2 MiB
-def skellam_law(variance: float, shift: int) -> CutLaw:
-    """Return the law of log p(x - shift)/p(x), p(x) = e^-v I_|x|(v) with v the variance."""
-    reach = _reach(variance)
-    # Most atoms of a Skellam law: some seconds, as every one is computed in balls.
-    if 2 * reach + shift > 2**17:
-        raise too_many(f"Skellam noise of variance {variance:.6g}, shifted by {shift},", 2.0 * reach + shift)
-    log_p, x = _skellam(variance, reach + shift), range(-reach, shift + reach + 1)
-    loss = [float((log_p[abs(k - shift)] - log_p[abs(k)]).mid()) for k in x]
-    mass = [float(log_p[abs(k)].mid()) for k in x]
-    return CutLaw(np.array(loss), np.array(mass), lost=LOST, symmetric=True)
+def skellam_law(variance: float, shift: int) -> AtomicLaw:
+    """Return the law of log p(x - shift)/p(x), p(x) = e^-v I_|x|(v) with v the variance.
 
-
-def _reach(variance: float) -> int:
-    """Return r with P(x > r) < e^-760, by Chernoff's bound r asinh(r/v) - (sqrt(r^2 + v^2) - v)."""
-    low, high = 0, 2**60
-    while high - low > 1:
-        r = (low + high) // 2
+    P(x > r) is at most e^-(r asinh(r/v) - (sqrt(r^2 + v^2) - v)) (Chernoff), and I_(k-1) = I_(k+1) + 2 k/v
+    I_k: sums of positive terms in balls.
+    """
+    low, reach = 0, 2**60
+    while reach - low > 1:
+        r = (low + reach) // 2
         # sqrt(r^2 + v^2) - v without cancellation; the bound has a margin of 2^-40 of itself.
         bound = r * math.asinh(r / variance) - r * (r / (math.hypot(r, variance) + variance))
         # Atoms are left out where less than e^-760 lies outside, on either side: no float holds it.
-        low, high = (low, r) if bound > 760.0 * (1 + 2**-40) else (r, high)
-    return high
-
-
-def _skellam(variance: float, top: int) -> list[balls.Balls]:
-    """Return log p(0), ..., log p(top), by I_(k-1) = I_(k+1) + 2 k/v I_k: sums of positive terms in balls."""
-    v = balls.to_ball(variance)
+        low, reach = (low, r) if bound > 760.0 * (1 + 2**-40) else (r, reach)
+    # Most atoms of a Skellam law: some seconds, as every one is computed in balls.
+    if 2 * reach + shift > 2**17:
+        raise too_many(f"Skellam noise of variance {variance:.6g}, shifted by {shift},", 2.0 * reach + shift)
+    v, top = balls.to_ball(variance), reach + shift
     after, here = (v.bessel_i(k, scaled=True) for k in (top + 1, top))
-    log_p = [here.log()]
+    log_p = [here.log()]  # of x = top down to 0
     for k in range(top, 0, -1):
         after, here = here, after + 2 * k / v * here
         log_p.append(here.log())
-    return log_p[::-1]
+    x = range(-reach, top + 1)
+    loss = [float((log_p[top - abs(k - shift)] - log_p[top - abs(k)]).mid()) for k in x]
+    mass = [float(log_p[top - abs(k)].mid()) for k in x]
+    return AtomicLaw(np.array(loss), np.array(mass), lost=LOST, symmetric=True, outside=EVERYWHERE)
 
 
 def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
@@ -557,5 +521,11 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     log_p = np.log(p[seen]).astype(float)
     errors = np.minimum(off[seen] / p[seen], 1.0).astype(float) + slack + 3 * r
     errors += UNIT * (8 + 2 * np.abs(log_p))
-    position = max(float(np.max(law.atoms.error)) for law in laws) + apart + 3 * r
-    return CutLaw(loss[seen], log_p, slack=errors, position=position + 8 * UNIT * float(np.max(np.abs(loss))))
+    farthest, known = float(np.max(np.abs(loss))), max(float(np.max(law.atoms.error)) for law in laws)
+    return AtomicLaw(
+        loss[seen],
+        log_p,
+        slack=errors,
+        position=known + apart + 3 * r + 8 * UNIT * farthest,
+        outside=EVERYWHERE,
+    )

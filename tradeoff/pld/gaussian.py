@@ -240,10 +240,6 @@ class GaussianLaw(PrivacyLossDistribution):
     def transform(self, c: float, digits: float) -> Transform:
         return GaussianTransform(self.mu, c)
 
-    def description(self) -> dict[str, Any]:
-        given = {"mu": self.mu} if self.square is None else {"square": str(self.square)}
-        return {"kind": "gaussian", **given}
-
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + self._cut_error(edges)
 

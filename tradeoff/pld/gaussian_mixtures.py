@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from tradeoff.errors import NoClosedForm, SizeError
+from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import clip, expm1, log1p, meet
 from tradeoff.intervals.roots import bracket_root, bracket_sides
@@ -423,17 +422,6 @@ class MixtureLaw(PrivacyLossDistribution):
         excess, deficit = np.sum([cells[:2] for cells in each], axis=0)
         slack = np.max([cells.slack for cells in each], axis=0) + len(each) * UNIT
         return Cells(excess, deficit, slack + position_slack(edges, _cut_error(edges)))
-
-    def description(self) -> dict[str, Any]:
-        """Return the pair in units of sigma, in quotients of integers."""
-        pair = self.pair
-        if not pair.monotone:
-            raise NoClosedForm(
-                "the likelihood ratio of these mixtures is not monotone, which no verifier supports; "
-                "certify curve.lower or curve.upper instead"
-            )
-        numbers = {"means": pair.at, "p": pair.p_weights, "q": pair.q_weights}
-        return {"kind": "gaussian mixtures"} | {name: list(map(str, each)) for name, each in numbers.items()}
 
 
 def _cut_error(edges: Array) -> Array:

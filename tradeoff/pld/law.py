@@ -15,12 +15,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from tradeoff import balls
-from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Array, Bounds, Complex, Index
 from tradeoff.intervals.functions import clip
 from tradeoff.pld.components import Component
@@ -319,13 +318,6 @@ class PrivacyLossDistribution(ABC):
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:
         """Return ``cells`` for increasing edges inside ``span``, some of which may be equal."""
-
-    def description(self) -> dict[str, Any]:
-        """Return the law by its parameters, from which a verifier makes it again."""
-        raise NoClosedForm(
-            f"a law of type {type(self).__name__} has no description by parameters; "
-            "certify curve.lower or curve.upper instead"
-        )
 
 
 def _moved(mass: Array, loss: Array, by: Array) -> Array:

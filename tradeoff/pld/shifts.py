@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -73,9 +72,6 @@ class LaplaceLaw(PrivacyLossDistribution):
     def transform(self, c: float, digits: float) -> Transform | None:
         return LaplaceTransform([self], c)
 
-    def description(self) -> dict[str, Any]:
-        return {"kind": "laplace", "epsilon": self.epsilon}
-
     def _cells(self, edges: Array) -> Cells:
         # With w half the cell's width, both integrals are (1 - e^-w)^2/2 times e^((b - epsilon)/2)
         # and e^(-(a + epsilon)/2).
@@ -96,7 +92,6 @@ class BoundedRangeLaw(LaplaceLaw):
     """
 
     atoms = PrivacyLossDistribution.atoms
-    description = PrivacyLossDistribution.description
     profile = PrivacyLossDistribution.profile
 
     units = 12

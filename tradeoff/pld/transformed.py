@@ -18,7 +18,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -137,9 +136,6 @@ class SubsampledPLD(TransformedPLD):
         moved = position_slack(edges, inverse_loss_error(self.share, edges, inner))
         return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + moved + 16 * UNIT)
 
-    def description(self) -> dict[str, Any]:
-        return {"kind": "thinned", "p": self.p, "base": self.base.description()}
-
 
 class DampedPLD(TransformedPLD):
     """A law of one component without part of its mass; ``mass_at_plus_infinity`` bounds Q's part of it.
@@ -205,9 +201,6 @@ class ReversedPLD(TransformedPLD):
         excess, deficit, slack = self.base.cells(-edges[::-1])
         return Cells(deficit[::-1], excess[::-1], slack[::-1])
 
-    def description(self) -> dict[str, Any]:
-        return {"kind": "reversed", "base": self.base.description()}
-
 
 class MixturePLD(TransformedPLD):
     """Law of a mixture whose label is published: the average of the laws."""
@@ -257,9 +250,6 @@ class MixturePLD(TransformedPLD):
                 deficit += weight * cells.deficit
                 slack = np.maximum(slack, cells.slack)
         return Cells(excess, deficit, slack + (len(self.parts) + 2) * UNIT)  # a product each, and their sum
-
-    def description(self) -> dict[str, Any]:
-        return {"kind": "mixed", "parts": [[w, law.description()] for w, law in self.parts]}
 
 
 class PositivePart(TransformedPLD):

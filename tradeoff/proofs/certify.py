@@ -20,6 +20,12 @@ from tradeoff.errors import (
     shown,
 )
 from tradeoff.operators.symmetrise import Envelope
+from tradeoff.pld.discrete import EVERYWHERE, LOST, AtomicLaw, BinomialLaw, DiscreteGaussianLaw
+from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.gaussian_mixtures import MixtureLaw
+from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceLaw
+from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 from tradeoff.proofs.certificate import Certificate, Description, Orders, Question
 from tradeoff.proofs.verify.verifier import EFFORTS, Profile, examine
 
@@ -116,8 +122,43 @@ def describe_factors(curve: TradeOff) -> tuple[Description, ...]:
         if low is not high:
             raise NoClosedForm(f"{shown(factor)} has no law that certify describes; {_REMEDY}")
         law, rounds = low.single_rounds(count)
-        factors.append({"law": law.description(), "count": rounds})
+        factors.append({"law": describe_law(law), "count": rounds})
     return tuple(factors)
+
+
+def describe_law(law: PrivacyLossDistribution) -> Description:  # noqa: C901, PLR0911 - one case a law
+    """Return a law by its parameters, from which the verifier makes it again, or raise ``NoClosedForm``."""
+    reason = f"a law of type {type(law).__name__} has no description by parameters"
+    match law:
+        case SubsampledPLD():
+            return {"kind": "thinned", "p": law.p, "base": describe_law(law.base)}
+        case ReversedPLD():
+            return {"kind": "reversed", "base": describe_law(law.base)}
+        case MixturePLD():
+            return {"kind": "mixed", "parts": [[w, describe_law(part)] for w, part in law.parts]}
+        case GaussianLaw():
+            return {"kind": "gaussian"} | ({"square": str(law.square)} if law.square else {"mu": law.mu})
+        case MixtureLaw(pair=pair) if pair.monotone:
+            numbers = {"means": pair.at, "p": pair.p_weights, "q": pair.q_weights}  # in units of sigma
+            return {"kind": "gaussian mixtures"} | {k: list(map(str, each)) for k, each in numbers.items()}
+        case MixtureLaw():
+            reason = "the likelihood ratio of these mixtures is not monotone, which no verifier supports"
+        case LaplaceLaw() if not isinstance(law, BoundedRangeLaw):
+            return {"kind": "laplace", "epsilon": law.epsilon}
+        case BinomialLaw(n=1):
+            return {"kind": "response", "epsilon": law.epsilon}
+        case DiscreteGaussianLaw():
+            return {"kind": "discrete gaussian", "sigma": law.sigma, "shift": law.shift}
+        case AtomicLaw(loss=loss, log_p=log_p) if law.lost <= LOST and law.outside != EVERYWHERE:
+            most = 2**14  # about half a megabyte of JSON
+            if len(loss) > most:
+                reason = f"{len(loss)} atoms are more than a certificate writes out ({most})"
+                raise NoClosedForm(f"{reason}; certify fewer at a time")
+            if law.fractions and (masses := law.fractions()) is not None:
+                return {"kind": "masses"} | {k: list(map(str, v)) for k, v in zip("pq", masses, strict=True)}
+            ends = {name: getattr(law, name) for name in ("mass_at_minus_infinity", "mass_at_plus_infinity")}
+            return {"kind": "atoms", "loss": loss.tolist(), "log_p": log_p.tolist(), **ends}
+    raise NoClosedForm(f"{reason}; certify curve.lower or curve.upper instead")
 
 
 def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
