@@ -147,9 +147,9 @@ class TestPolygons:
     def test_corners_round_to_one_side(self, up):
         lines = [(3, 1, 1), (1, 3, 1), (4, 4, 1), (3, 1, 0)]
         exact = [(0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0)]
-        result = polygon.corners(lines, up=up)
+        result = polygon.round_corners(polygon.envelope(lines), up=up)
         assert [(Fraction(a, polygon.ONE), Fraction(b, polygon.ONE)) for a, b in result] == exact
-        third = polygon.round_points([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
+        third = polygon.round_corners([(1, 1, 3)], up=up)[0][0]
         assert (third > polygon.ONE // 3) == up
         assert abs(third - polygon.ONE // 3) <= polygon.ONE >> 53
 
@@ -158,10 +158,9 @@ class TestPolygons:
     )
     def test_coordinates_contain_truth(self, n, d):
         low, high = (
-            Fraction(polygon.round_points([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
-            for up in (False, True)
+            Fraction(polygon.round_corners([(n, 0, d)], up=up)[0][0], polygon.ONE) for up in (False, True)
         )
-        assert low <= Fraction(n * polygon.ONE // d, polygon.ONE) <= high
+        assert low <= Fraction(n, d) <= high
         near = min(Fraction(n, d), 1 - Fraction(n, d))
         assert high - low <= (
             Fraction(1, 2**53) if near > Fraction(1, 1024) else near / 2**52 + Fraction(1, polygon.ONE)

@@ -103,7 +103,14 @@ class Bounds(Generic[Side_co]):
         """Return a table for notebooks, an entry a row, rounded outward to the digits that differ and two."""
         most = 50  # most rows of bounds that a notebook shows
         lower, upper = (side.ravel() for side in sides_of(self))
-        rows = [_texts(*row) for row in zip(*(s[:most].tolist() for s in (lower, upper)), strict=True)]
+        rows = []
+        for low, high in zip(*(side[:most].tolist() for side in (lower, upper)), strict=True):
+            texts = repr(low), repr(high)
+            if 0 < high - low < math.inf:
+                share = (high - low) / max(abs(low), abs(high))
+                digits = min(max(2 - math.floor(math.log10(share)), 3), 17)
+                texts = rounded(low, "lower", digits), rounded(high, "upper", digits)
+            rows.append(texts)
         notes = [f"and {lower.size - most} more"] if lower.size > most else []
         return TextTable(rows, ("lower", "upper"), notes=notes, sides=">>").html()
 
@@ -176,14 +183,6 @@ class Bounds(Generic[Side_co]):
 
 
 Pair = tuple[Array, Array]  # lower and upper arrays of one shape, as the hooks of a curve return them
-
-
-def _texts(lower: Any, upper: Any) -> tuple[str, str]:
-    if not (isinstance(lower, float) and 0 < upper - lower < math.inf):
-        return repr(lower), repr(upper)
-    share = (upper - lower) / max(abs(lower), abs(upper))
-    digits = min(max(2 - math.floor(math.log10(share)), 3), 17)
-    return rounded(lower, "lower", digits), rounded(upper, "upper", digits)
 
 
 def decimal(value: Any, spec: str, *, up: bool) -> str:

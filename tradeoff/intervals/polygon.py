@@ -45,18 +45,13 @@ def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
     return [_corner(one, two) for one, two in pairwise(kept)]
 
 
-def corners(lines: Iterable[Line], *, up: bool) -> list[Point]:
-    """Return the corners of an envelope, both coordinates rounded to one side.
+def round_corners(corners: Iterable[tuple[int, int, int]], *, up: bool) -> list[Point]:
+    """Round both coordinates of the corners (x/d, y/d) of a convex curve to one side.
 
     Down: a corner stays on or below the two falling lines that meet there, so that each chord joins two
     points below one line. Up: it stays above every falling curve that is below the envelope.
     """
-    return [(_coordinate(x, d, up=up), _coordinate(y, d, up=up)) for x, y, d in envelope(lines)]
-
-
-def round_points(points: Iterable[Point], *, up: bool) -> list[Point]:
-    """Round both coordinates of the vertices of a convex curve to one side, as ``corners`` does."""
-    return [(_coordinate(x, ONE, up=up), _coordinate(y, ONE, up=up)) for x, y in points]
+    return [(_coordinate(x, d, up=up), _coordinate(y, d, up=up)) for x, y, d in corners]
 
 
 def hull(points: Iterable[Point]) -> list[Point]:

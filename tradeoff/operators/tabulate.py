@@ -27,7 +27,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, PrecisionError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, meet, minimum
-from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, reduced, whole
+from tradeoff.intervals.polygon import ONE, Line, Point, envelope, hull, reduced, round_corners, whole
 
 STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 
@@ -182,7 +182,7 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
 
 def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
     """Return the largest of lines below a curve, or of lines one of which is above it, anywhere."""
-    result = corners(lines, up=up)
+    result = round_corners(envelope(lines), up=up)
     # A flat line may end after alpha = 1, where a chord to the end of every curve does.
     return _curve([*(point for point in result if point[0] < ONE), *_ENDS] if up else result)
 

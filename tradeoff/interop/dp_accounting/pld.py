@@ -17,7 +17,7 @@ from tradeoff.errors import DomainError, domain, needed
 from tradeoff.intervals.bounds import Array, Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, rational
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.polygon import ONE, hull, round_points, whole
+from tradeoff.intervals.polygon import ONE, hull, round_corners, whole
 from tradeoff.operators.tabulate import largest, segments
 
 
@@ -113,7 +113,8 @@ def _curve(pmf: Any) -> PiecewiseLinear:
             break
         alpha, beta = alpha + run, beta - fall
         points.append((alpha, beta))
-    convex = round_points(hull([*points, (0, ONE), (ONE, 0)]), up=False)
+    vertices = hull([*points, (0, ONE), (ONE, 0)])
+    convex = round_corners(((x, y, ONE) for x, y in vertices), up=False)
     return limited(PiecewiseLinear.of_wholes(*zip(*hull(convex), strict=True)), BOUND)
 
 
