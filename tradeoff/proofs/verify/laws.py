@@ -15,7 +15,6 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cache, reduce
 from itertools import combinations, pairwise, starmap
 from typing import Any, NamedTuple, Self
@@ -446,18 +445,14 @@ def real(number: Any, name: str, low: float = -math.inf) -> arb:
     return arb(number)
 
 
-def _fraction(text: str) -> Fraction:
+def _fraction(text: str) -> fmpq:
     """Read a numerator and a denominator; powers of ten could be integers of any size."""
-    return Fraction(*map(int, text.split("/")))
-
-
-def _ball(value: Fraction) -> arb:
-    return arb(fmpq(value.numerator, value.denominator))
+    return fmpq(*map(int, text.split("/")))
 
 
 def _gaussian(mu: float | None = None, square: str | None = None) -> Law:
     require("mu", (mu is None) != (square is None), "must be given once, or its square")
-    root = real(mu, "mu", 0.0) if square is None else _ball(_fraction(square)).sqrt()
+    root = real(mu, "mu", 0.0) if square is None else arb(_fraction(square)).sqrt()
     require("square", root > 0, f"must be positive, got {square!r}")
     return (Bell((arb(1), arb(0)), (arb(0), arb(1)), (arb(0), root)),)
 
@@ -471,7 +466,7 @@ def _mixtures(means: list[str], p: list[str], q: list[str]) -> Law:
     require(
         "means", all(d * a >= b * c for (a, b), (c, d) in pairs), "the ratio of the weights must increase"
     )
-    a, b, m = (tuple(map(_ball, each)) for each in (first, second, at))
+    a, b, m = (tuple(map(arb, each)) for each in (first, second, at))
     return (Bell(a, b, m),)
 
 
@@ -520,7 +515,7 @@ def _masses(p: list[str], q: list[str]) -> Law:
     first, second = (list(map(_fraction, masses)) for masses in (p, q))
     for name, side in (("p", first), ("q", second)):
         require(name, min(side) >= 0 and sum(side) == 1 and len(p) == len(q), "must be masses of sum 1")
-    return (Atoms(tuple(map(_ball, first)), tuple(map(_ball, second))),)
+    return (Atoms(tuple(map(arb, first)), tuple(map(arb, second))),)
 
 
 def _shares(masses: Sequence[arb]) -> tuple[arb, ...]:
