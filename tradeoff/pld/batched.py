@@ -45,13 +45,15 @@ def batch_factors(
             continue
         # Rows have in common whole shares, which is greater, and the scale by a factor of 2.
         kinds = [-1.0 if 0 < rate.part < 1 else rate.part for rate in (part.b, part.d)]
-        key = *kinds, part.g > 0, part.units, part.k, _steep(part), math.frexp(part.base.scale)[1]
+        # With a share above one half no path exists next to the line: see ``NormalBase.rule``.
+        is_steep = max(part.b.part, part.d.part) > MOST
+        key = is_steep, *kinds, part.g > 0, part.units, part.k, math.frexp(part.base.scale)[1]
         alike.setdefault(key, []).append((part, law, n))
     for key in sorted(alike):
         alike[key].sort(key=lambda row: row[0].base.scale)  # rows of one group are about as long then
         # Rows at most: arrays are long enough by then, and between groups factors that decayed are skipped;
         # fewer where no path avoids quadratures of a hundred thousand nodes.
-        most = 8 if _steep(alike[key][0][0]) else 64
+        most = 8 if key[0] else 64
         for start in range(0, len(alike[key]), most):
             parts, each, powers = zip(*alike[key][start : start + most], strict=True)
             factors += [(Batch(parts, powers), 1)] if len(parts) > 1 else [(each[0], powers[0])]
@@ -90,11 +92,6 @@ def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
     alone = len(parts) == 1 and not parts[0].pure and type(parts[0].base) is NormalBase
     plain = alone and law.mass_at_minus_infinity == 0 == law.lost and not len(inner.atoms.loss)
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
-
-
-def _steep(part: Component) -> bool:
-    """Whether a share is above one half, so that no path exists next to the line: see ``NormalBase.rule``."""
-    return max(part.b.part, part.d.part) > MOST
 
 
 def rarely_sampled(law: PrivacyLossDistribution, count: int) -> Component | None:

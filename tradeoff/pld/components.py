@@ -186,13 +186,9 @@ class Base(ABC):
         Raises SizeError where they are too many.
         """
 
-    def damping(self, x: Array, a: float = 0.0) -> Any:
-        """Return minus the log of a damping factor of phi(x + ia)."""
-        return np.zeros(1)
-
-    def damping_error(self, x: Array) -> Array:
-        """Bound the error of ``damping`` in multiples of ``UNIT``."""
-        return np.zeros(1)
+    def damping(self, x: Array, a: float = 0.0) -> tuple[Any, Array]:
+        """Return minus the log of a damping factor of phi(x + ia), and its error in multiples of ``UNIT``."""
+        return np.zeros(1), np.zeros(1)
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
         """Return complex nodes as ``nodes``, but for all y' >= 0, with Im L >= 0; None if there are none."""
@@ -289,18 +285,14 @@ class Component:
         return replace(self, g=p * self.g, b=b, units=self.units + (1 if self.pure else 3))
 
     def positive_part(self) -> list[Component] | None:
-        """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0; None where the base has none.
+        """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0, of which a half has none.
 
-        Those a half does not have; on a whole base -l has under e^l phi the law of l under phi, and shares
-        change places with their complements.
+        None where the base has no half, or where g < 0 on a whole base.
         """
         half = self.base.positive_part()
-        if half is None or self.g > 0:
-            return None if half is None else [replace(self, base=half)]
-        if self.base.half:
-            return []
-        b, d = (SamplingRate(rate.rest, rate.part) for rate in (self.b, self.d))
-        return [replace(self, base=half, g=-self.g, b=b, d=d)]
+        if half is None or (self.g < 0 and not self.base.half):
+            return None
+        return [replace(self, base=half)] if self.g > 0 else []
 
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP, log dQ (over k phi) and L at base losses known to ``error``.

@@ -152,12 +152,11 @@ def line_points(
     base: Any = part.base
     x, _, width, known, moved = base.place(rule, at)
     logs = part.logs(base.loss(x), moved)
-    width, damping = width + np.log(rule.h * part.k), base.damping(x)
+    width, (damping, off) = width + np.log(rule.h * part.k), base.damping(x)
     log_p = width + base.log_density(x) + logs.p - damping
     # x^2/2 errs by 1.5 x^2 units and its node, and each of three sums by its size; log(h k) by 8 of itself,
     # and by those of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
-    units = 16 + known + 12 * np.abs(width) + 4 * np.abs(logs.p) + part.units
-    units = units + base.damping_error(x)
+    units = 16 + known + 12 * np.abs(width) + 4 * np.abs(logs.p) + part.units + off
     tails, kept = rule.left_out(log_p, logs.loss, c)
     # Tails outside the nodes left out are small as those are.
     out = rule.size + 2 * (1 + 1 / (rule.h * rule.spare))
@@ -175,7 +174,7 @@ def path_points(
     base: Any = part.base
     mu, g, digits, least = base.scale, np.abs(part.g), rule.digits, np.minimum(part.b.part, part.d.part)
     t, a, width, known, moved = base.place(rule, at)
-    z, loss, fading = base.fall(t) + 1j * a, base.loss(t), base.damping(t, rule.a)
+    z, loss, (fading, off_fading) = base.fall(t) + 1j * a, base.loss(t), base.damping(t, rule.a)
     # On the line the moduli are those under the tilts of ``powers``; a node left out there, times its growth,
     # is left out here.
     real = part.logs(loss, moved)
@@ -197,8 +196,7 @@ def path_points(
         # P has the greater share: its logarithm is the sum of both, and the path is below the line.
         loss, log_p, p_error = -loss.conj(), (log_p + loss).conj(), lower.error + ratio.error
     loss.imag = np.maximum(loss.imag, 0.0)  # as the truth is
-    units = 24 + known + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units
-    units = units + base.damping_error(t)
+    units = 24 + known + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units + off_fading
     return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost), kept
 
 
@@ -241,11 +239,8 @@ class GaussianLaw(PrivacyLossDistribution):
         return GaussianTransform(self.mu, c)
 
     def edge_error(self, edges: Array) -> Array:
-        return super().edge_error(edges) + self._cut_error(edges)
-
-    def _cut_error(self, edges: Array) -> Array:
-        """Bound the error of an edge by 4 units of a and mu^2: mu itself, a quotient and a sum."""
-        return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
+        # 4 units of an edge and of mu^2: mu itself, a quotient and a sum.
+        return super().edge_error(edges) + 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu
@@ -273,7 +268,7 @@ class GaussianLaw(PrivacyLossDistribution):
         # With z = |x| + mu: point and difference, known to 4 units of z, and a square move the exponent by 5
         # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
         density = (64 + 5 * (steepest + mu) ** 2) * UNIT
-        return Cells(excess, deficit, density + position_slack(edges, self._cut_error(edges)))
+        return Cells(excess, deficit, density + position_slack(edges, self.edge_error(edges)))
 
 
 @dataclass(frozen=True)
@@ -371,37 +366,31 @@ class WindowBase(NormalBase):
     unsure: float | None = None
     """Error of the mass under P that is not in the window, where that matters."""
 
-    def damping(self, x: Array, a: float = 0.0) -> Any:
+    @np.errstate(over="ignore", invalid="ignore")  # of factors of 0, and at -inf
+    def damping(self, x: Array, a: float = 0.0) -> tuple[Any, Array]:
         size, angle = np.exp(self.sharp * (x - self.last)), self.sharp * a
         rotation = math.cos(angle) + 1j * math.sin(angle) if a else 1.0
-        if self.first == -math.inf:
-            return size * rotation
-        # From e^4 on, where Re v > 47, the factor is 1.
-        v = np.exp(np.minimum(self.sharp * (x - self.first), 4.0)) * -math.expm1(
-            self.sharp * (self.first - self.last)
+        # The relative error of e^(k (x - place)), with its cosine and sine, in units of 2^-53: a difference
+        # of x, a product itself, and a product; three functions and two products.
+        at_last, at_first = (
+            40 + 4 * self.sharp * (np.abs(x) + abs(each)) for each in (self.last, self.first)
         )
-        if not a:
-            return size - np.log(-np.expm1(-v))
-        v, phase = v * math.cos(angle), v * math.sin(angle)
-        rest = -np.expm1(-v) * np.cos(phase) + 2 * np.sin(phase / 2) ** 2 + 1j * np.exp(-v) * np.sin(phase)
-        return size * rotation - np.log(rest)
-
-    def damping_error(self, x: Array) -> Array:
-        def stiffness(place: float) -> Array:
-            """Bound the relative error of e^(k (x - place)), with its cosine and sine, in units of 2^-53.
-
-            A difference of x, a product itself, and a product; three functions and two products.
-            """
-            return 40 + 4 * self.sharp * (np.abs(x) + abs(place))
-
-        error = np.exp(self.sharp * (x - self.last)) * stiffness(self.last)
+        value, error = size * rotation, size * at_last
         if self.first == -math.inf:
-            return error
+            return value, error
+        # From e^4 on, where Re v > 47, the factor is 1.
+        far = self.sharp * (x - self.first)
+        v = np.exp(np.minimum(far, 4.0)) * -math.expm1(self.sharp * (self.first - self.last))
+        rest = -np.expm1(-v)
+        if a:
+            v, phase = v * math.cos(angle), v * math.sin(angle)
+            rest = -np.expm1(-v) * np.cos(phase) + 2 * np.sin(phase / 2) ** 2
+            rest = rest + 1j * np.exp(-v) * np.sin(phase)
         # 1 - e^-v is known to 80 units where it is small, and else to as many of 1; v to as many as e^(k (x -
         # first)), which move the logarithm by |v|/|e^v - 1| times that, where |e^v - 1| >= Re v >= |v| cos
         # 1/2. A logarithm costs 8 units of itself.
-        far = self.sharp * (x - self.first)
-        return error + np.where(far < 4.0, 1.2 * stiffness(self.first) + 100 + 8 * np.abs(far), 100.0)
+        error = error + np.where(far < 4.0, 1.2 * at_first + 100 + 8 * np.abs(far), 100.0)
+        return value - np.log(rest), error
 
     def outside(self, rate: SamplingRate) -> float:
         """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
@@ -462,9 +451,6 @@ class HalfNormalBase(NormalBase):
     """The standard normal density above mu/2, in t = x - mu/2 > 0: near 0, l = mu t is not rounded."""
 
     half = True
-
-    def positive_part(self) -> NormalBase:
-        return self
 
     def loss(self, x: Array) -> Array:
         return self.scale * x

@@ -415,15 +415,11 @@ class MixtureLaw(PrivacyLossDistribution):
 
     def edge_error(self, edges: Array) -> Array:
         each = [piece.edge_error(edges) for piece in self.pieces]
-        return np.asarray(np.maximum.reduce(each) + _cut_error(edges))
+        # Losses at cuts are known as all losses are.
+        return np.asarray(np.maximum.reduce(each) + 16 * UNIT * np.abs(edges))
 
     def _cells(self, edges: Array) -> Cells:
         each = [piece.cells(edges) for piece in self.pieces]
         excess, deficit = np.sum([cells[:2] for cells in each], axis=0)
         slack = np.max([cells.slack for cells in each], axis=0) + len(each) * UNIT
-        return Cells(excess, deficit, slack + position_slack(edges, _cut_error(edges)))
-
-
-def _cut_error(edges: Array) -> Array:
-    """Bound the errors of losses at cuts, which are known as all losses are."""
-    return 16 * UNIT * np.abs(edges)
+        return Cells(excess, deficit, slack + position_slack(edges, 16 * UNIT * np.abs(edges)))

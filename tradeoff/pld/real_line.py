@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Array, Bounds
@@ -106,7 +107,7 @@ class Density:
             value = np.asarray(self._log_density(np.clip(x, *self.support)), dtype=float) - self._log_total
         return np.where(inside & (value >= self._least_log), value, -np.inf)
 
-    def bound_mass(self, x: Array, y: Array) -> Bounds:
+    def bound_mass(self, x: ArrayLike, y: ArrayLike) -> Bounds:
         """Bound P(x < X < y), x <= y, with an error relative to it but for rounding of the smaller tail."""
         edges, most = self.edges, len(self.mass) - 1
         first = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, most)
@@ -349,7 +350,7 @@ def find_pieces(
     lost, unknown, pieces, extrema = [Bounds(0.0, 0.0)] * 2, [0.0, 0.0], [], list(breaks or ())
     for low, high in strips:
         for i, side in enumerate((p, q)):  # a rounded end may lie outside its float: twice
-            unknown[i] += 2 * float(_mass_between(side, low, high).upper)
+            unknown[i] += 2 * float(side.bound_mass(low, high).upper)
     ends = [-np.inf, *(end for strip in strips for end in strip), np.inf]
     for low, high in zip(ends[::2], ends[1::2], strict=True):
         inner = x[(x > low) & (x < high)]
@@ -365,7 +366,7 @@ def find_pieces(
             pieces += [_piece(p, q, *part, inner) for part in pairwise([low, *places, high])]
             continue
         for i, (side, other) in enumerate(((p, q), (q, p))):
-            mass = _mass_between(side, low, high)
+            mass = side.bound_mass(low, high)
             if kind == i + 1 and not _underflows(other, low, high):
                 lost[i] += mass
             else:
@@ -425,11 +426,6 @@ def _neighbours(x: float, way: float) -> tuple[float, float]:
 def _kinds(p: Density, q: Density, x: Array) -> Array:
     """Return 3 where both laws have a density, 2 where only Q has, 1 where only P has, 0 where neither."""
     return (p.log_density(x) > -np.inf) * 1 + (q.log_density(x) > -np.inf) * 2
-
-
-def _mass_between(side: Density, low: float, high: float) -> Bounds:
-    mass = side.bound_mass(np.array([low]), np.array([high]))
-    return Bounds(float(mass.lower[0]), float(mass.upper[0]))
 
 
 def _underflows(side: Density, low: float, high: float) -> bool:

@@ -42,8 +42,8 @@ class LaplaceLaw(PrivacyLossDistribution):
         slack = np.full(2, (4 + 2 * self.epsilon) * UNIT)  # log 2 and a sum
         return Atoms(ends, log_p, slack, 8 * UNIT * np.abs(ends))
 
-    factor = 1.0
-    """Density between the ends over that of ``IntervalBase``."""
+    factor, units = 1.0, 0
+    """Density between the ends over that of ``IntervalBase``, and the units to which it is known."""
 
     def sketch(self) -> PlanningPoints:
         # A cell [a, a + h] has P-mass k e^-(a + h/2 + epsilon)/2 sinh(h/4); Q has e^(a + h/2) times that.
@@ -58,7 +58,7 @@ class LaplaceLaw(PrivacyLossDistribution):
         return PlanningPoints(loss, log_p)
 
     def components(self) -> list[Component]:
-        return [Component(IntervalBase(self.epsilon))]
+        return [Component(IntervalBase(self.epsilon), k=self.factor, units=self.units)]
 
     def profile(self, loss: Bounds[Array]) -> Bounds[Array] | None:
         """Bound 1 - e^((x - epsilon)/2) for |x| <= epsilon, 0 above and 1 - e^x below, the greatest of them.
@@ -76,11 +76,12 @@ class LaplaceLaw(PrivacyLossDistribution):
         # With w half the cell's width, both integrals are (1 - e^-w)^2/2 times e^((b - epsilon)/2)
         # and e^(-(a + epsilon)/2).
         half = np.expm1(-np.diff(edges) / 2) ** 2 / 2
-        # Differences of edges are known to a unit, expm1 and exp to 8 each; exponents, up to epsilon, to one.
-        slack = np.full(len(half), (32 + 2 * self.epsilon) * UNIT)
+        # Differences of edges are known to a unit, expm1 and exp to 8 each; exponents, up to epsilon, to one,
+        # and epsilon itself to another; the product with the factor costs two.
+        slack = np.full(len(half), (34 + self.units + 4 * self.epsilon) * UNIT)
         low, high = edges[:-1], edges[1:]
         above, below = np.exp((high - self.epsilon) / 2), np.exp(-(low + self.epsilon) / 2)
-        return Cells(above * half, below * half, slack)
+        return Cells(self.factor * above * half, self.factor * below * half, slack)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +95,14 @@ class BoundedRangeLaw(LaplaceLaw):
     atoms = PrivacyLossDistribution.atoms
     profile = PrivacyLossDistribution.profile
 
-    units = 12
-    """Units of the factor: 8 of expm1, and a quotient."""
+    units = 12  # 8 of expm1, and a quotient
 
     @property
     def factor(self) -> float:  # type: ignore[override]  # it depends on epsilon
         return float(-2 / np.expm1(-self.epsilon))
 
-    def components(self) -> list[Component]:
-        return [Component(IntervalBase(self.epsilon), k=self.factor, units=self.units)]
-
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + 2 * UNIT * self.epsilon
-
-    def _cells(self, edges: Array) -> Cells:
-        excess, deficit, slack = super()._cells(edges)
-        more = (self.units + 2 + 2 * self.epsilon) * UNIT
-        return Cells(self.factor * excess, self.factor * deficit, slack + more)
 
 
 @dataclass(frozen=True)
@@ -308,11 +300,8 @@ class GumbelLaw(PrivacyLossDistribution):
         return PlanningPoints(loss[::-1], log_p[::-1])
 
     def edge_error(self, edges: Array) -> Array:
-        return super().edge_error(edges) + self._cut_error(edges)
-
-    def _cut_error(self, edges: Array) -> Array:
-        """Bound the error of an edge: m is known to 8 units and theta, and theta - L is m times a place."""
-        return (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
+        # m is known to 8 units and theta, and theta - L is m times a place.
+        return super().edge_error(edges) + (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
 
     def _cells(self, edges: Array) -> Cells:
         """Return e^(-e^theta s) B and e^-s A of cells of E from s on, of width w = y e^-theta.
@@ -343,4 +332,4 @@ class GumbelLaw(PrivacyLossDistribution):
         # most, and terms of 32 units by 5 times that.
         place = lift / m * (theta + np.abs(edges[1:])) + np.minimum(lift * start, self.least) * (12 + theta)
         slack = UNIT * (512 + 8 * theta + 2 * place)
-        return Cells(excess, deficit, slack + position_slack(edges, self._cut_error(edges)))
+        return Cells(excess, deficit, slack + position_slack(edges, self.edge_error(edges)))

@@ -150,7 +150,7 @@ class DampedPLD(TransformedPLD):
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
         base, inner = self.part.base, inverse_subsampled_loss(self.part.b, loss)
-        damping = base.damping((inner + base.scale**2 / 2) / base.scale)
+        damping, _ = base.damping((inner + base.scale**2 / 2) / base.scale)
         return PlanningPoints(*(each[damping < FULL] for each in (loss, log_p - damping)))
 
     def components(self) -> list[Component]:

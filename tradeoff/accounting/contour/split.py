@@ -194,7 +194,7 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
 
     def moments(base: WindowBase) -> Array:
         with np.errstate(over="ignore", divide="ignore"):
-            log = c[:, None] * loss - t * t / 2 - 3.2215 - base.damping(t)  # log (0.1/sqrt(2 pi))
+            log = c[:, None] * loss - t * t / 2 - 3.2215 - base.damping(t)[0]  # log (0.1/sqrt(2 pi))
         peak = np.max(log, axis=1)
         return np.asarray(peak + np.log(np.sum(np.exp(log - peak[:, None]), axis=1)))
 
