@@ -43,10 +43,7 @@ class MixtureBase(Base):
     """The density of P over the line, with l = log(Q/P), neither of which is affine."""
 
     pair: MixturePair
-
-    @property
-    def scale(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the other
-        return self.pair.spread
+    scale: float
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         """Trapezoid rule over the whole line.
@@ -407,7 +404,7 @@ class MixtureLaw(PrivacyLossDistribution):
         return np.maximum(lower, least.lower), upper
 
     def components(self) -> list[Component]:
-        return [Component(MixtureBase(self.pair))]
+        return [Component(MixtureBase(self.pair, self.pair.spread))]
 
     def transform(self, c: float, digits: float) -> Transform | None:
         narrow = self.pair.monotone and self.pair.spread <= 100
