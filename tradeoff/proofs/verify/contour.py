@@ -315,7 +315,8 @@ class Contour:
 
     def _chernoff(self, c: float, x: arb) -> arb:
         """Return the logarithm of Chernoff's bound at x."""
-        return self._log_m(c) - (arb(c) - 1) * x + _log_kappa(c)
+        log_kappa = (arb(c) - 1) * (1 - 1 / arb(c)).log() - arb(c).log() if c > 1 else arb(0)
+        return self._log_m(c) - (arb(c) - 1) * x + log_kappa
 
     def bound(self, x: float) -> arb:
         """Enclose psi(x)."""
@@ -351,20 +352,3 @@ class Contour:
         """Bound the sum of the aliases on one side, each at most e^-gap times the one before it."""
         gap = abs(arb(c) - arb(self.c)) * 2 * arb.pi() / arb(self.step)
         return (self._chernoff(c, x) - gap).exp() / -(-gap).expm1()
-
-
-def _log_kappa(c: float) -> arb:
-    return (arb(c) - 1) * (1 - 1 / arb(c)).log() - arb(c).log() if c > 1 else arb(0)
-
-
-def chernoff(product: Product, x: float) -> arb:
-    """Bound delta(x) - Q(L = inf) by Chernoff's bound, up to the largest tilt that has a quadrature."""
-    best = arb(1)
-    for k in range(-8, 20):
-        c = 1 + 2.0**k
-        try:
-            log = product.tilt(c).log_m - (arb(c) - 1) * x + _log_kappa(c)
-        except VerificationError:
-            break
-        best = best.min(log.exp().upper())
-    return best

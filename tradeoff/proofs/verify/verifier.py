@@ -12,7 +12,7 @@ from flint import arb, ctx
 
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 from tradeoff.proofs.certificate import Certificate, Description
-from tradeoff.proofs.verify.contour import AtomSum, Contour, Product, chernoff
+from tradeoff.proofs.verify.contour import AtomSum, Contour, Product
 from tradeoff.proofs.verify.laws import Check, Verification, outward, real, require
 
 # Nodes of contours with an added Gaussian; each effort takes about ten times the last.
@@ -174,11 +174,7 @@ class _Order:
             return leak + unlisted, 1 - leak - unlisted
         near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
         if (contour := next(near, None)) is None:
-            try:
-                contour = Contour(self.product, x, middle=middle, count=self.count)
-            except VerificationError:  # limits of the contour
-                delta = leak.union(leak + chernoff(self.product, x)) + unlisted
-                return delta, 1 - delta
+            contour = Contour(self.product, x, middle=middle, count=self.count)
             self.contours.append(contour)
         psi = contour.bound(x) + unlisted
         return (1 - psi, psi) if middle else (leak + psi, 1 - leak - psi)
