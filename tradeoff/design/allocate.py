@@ -238,29 +238,22 @@ class _Problem:
                 # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
                 loss = -result.mu * float(ndtri(result.tight_at / (1 - self.failure))) - result.mu**2 / 2
                 answer, where = result.bounds, {"epsilon": loss} if math.isfinite(loss) else {}
-        at = self._integral(x, where) if where else None
-        if at is None:
+        lines: list[Integral | None] = [None]
+        if where:
+            self.evaluations += 1
+            # change of delta by a Gaussian added to a product of atoms, for prices only
+            lines = [integral(each, accuracy=1e-3, **where) for each in both_orders(self.order(x))]
+        sides = [(line.loss, line.delta, k == 0, line) for k, line in enumerate(lines) if line is not None]
+        if len(sides) < len(lines):
             steps = self.apart * np.eye(len(x))
             each = [self.bound_answer(x - step).upper - self.bound_answer(x + step).upper for step in steps]
             return np.array(each), self._above((answer or self.bound_answer(x)).upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
-        line, inverted = at
-        moves = [(~low, ~high) if inverted else (low, high) for low, high in pairs]
+        _, _, forward, line = max(sides)  # the order that loses more
+        moves = [(low, high) if forward else (~low, ~high) for low, high in pairs]
         gains = [n * line.change(*move) for n, move in zip(self.counts, moves, strict=True)]
         prices = np.array([-line.gain(gain, of="epsilon") for gain in gains])
         return prices, self._above(answer.upper if answer else line.loss)
-
-    def _integral(self, x: Array, where: Mapping[str, float]) -> tuple[Integral, bool] | None:
-        """Return the integral of the order that loses more, and whether it is the other one."""
-        self.evaluations += 1
-        orders = both_orders(self.order(x))
-        # change of delta by a Gaussian added to a product of atoms, for prices only
-        results = [integral(each, accuracy=1e-3, **where) for each in orders]
-        sides = [(line.loss, line.delta, i) for i, line in enumerate(results) if line is not None]
-        if len(sides) < len(orders):
-            return None
-        k = max(sides, key=lambda side: (side[:2], -side[2]))[2]
-        return cast(Integral, results[k]), k == 1
 
     def unequal(self, x: Array) -> tuple[Array, float]:
         """Return the logarithms of prices over savings, shares of their sums, and the shortfall."""

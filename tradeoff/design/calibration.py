@@ -169,7 +169,7 @@ def _read_range(between: Any, *, integer: bool) -> tuple[float, float]:
     if integer:
         low, high = (float(count("between", end, 0, MOST)) for end in between)
     else:
-        low, high = (number("between", end, 0, math.inf, open_low=True, open_high=True) for end in between)
+        low, high = (number("between", end, 0, open_low=True, open_high=True) for end in between)
     if not low < high:
         raise domain("between", between, "(low, high) with low < high")
     return low, high
@@ -426,14 +426,8 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
     q = number("failure", failure, 0, 1, open_high=True)
     if m == 0:  # f >= f_{0,q}: the total variation is at most q
         return _distance(q)
-
-    def answer(f: TradeOff, _: float | None) -> Bounds[float]:
-        f.require_numbers()
-        if q > 0 and f.bounds.delta(0.0).upper <= q:  # f >= f_{0,q}
-            return Bounds(0.0, 0.0)
-        return least(f, q).mu
-
-    return Target(f"mu at failure = {exactly(q)}", m, answer, float, takes_width=False)
+    question = f"mu at failure = {exactly(q)}"
+    return Target(question, m, lambda f, _: least(f, q).mu, float, takes_width=False)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
@@ -454,7 +448,6 @@ def _curve(curve: Any) -> Target:
 
     def order(f: TradeOff, _: float | None) -> Bounds[float]:
         if isinstance(goal, Gaussian) and goal.mu > 0:
-            f.require_numbers()
             low, high = least(f, 0.0).mu
             most = (goal.mu / Bounds.of(low)).upper if low else math.inf
             return Bounds((goal.mu / Bounds.of(high)).lower, most)

@@ -367,7 +367,21 @@ class Parameter(NamedTuple):
 
 def parameters(curve: TradeOff) -> Iterator[Parameter]:
     """Yield the floats a curve is made from, also inside the operands of operators."""
-    names, parts, build = _take_apart(curve)
+    build: Callable[..., TradeOff]
+    if isinstance(curve, Tensor):
+        parts, counts = zip(*curve.factors.items(), strict=True)
+        names, build = [""] * len(parts), lambda *fresh: tensor(zip(fresh, counts, strict=True))
+    elif isinstance(curve, Derived):
+        parts, build = curve.arguments, curve.rebuild
+        own = vars(curve).items()
+        names = [next((name for name, value in own if value is part), "parameter") for part in parts]
+    else:
+        kind: Any = type(curve)
+        build, given = kind, inspect.signature(kind).parameters
+        names = list(given)
+        parts = tuple(getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in names)
+        if any(part is None is not each.default for part, each in zip(parts, given.values(), strict=True)):
+            return  # it does not keep what it was made of
     for at, (name, part) in enumerate(zip(names, parts, strict=True)):
 
         def put(fresh: Any, at: int = at) -> TradeOff:
@@ -378,20 +392,3 @@ def parameters(curve: TradeOff) -> Iterator[Parameter]:
                 yield inner.within(put)
         elif isinstance(part, float | Fraction):
             yield Parameter(name, float(part), put)
-
-
-def _take_apart(curve: TradeOff) -> tuple[Sequence[str], Sequence[Any], Callable[..., TradeOff]]:
-    """Return the names of the parts of a curve, the parts, and the function that builds it from others."""
-    if isinstance(curve, Tensor):
-        factors, counts = zip(*curve.factors.items(), strict=True)
-        return [""] * len(factors), factors, lambda *parts: tensor(zip(parts, counts, strict=True))
-    if isinstance(curve, Derived):
-        own, parts = vars(curve).items(), curve.arguments
-        names = [next((name for name, value in own if value is part), "parameter") for part in parts]
-        return names, parts, curve.rebuild
-    kind: Any = type(curve)
-    given = inspect.signature(kind).parameters
-    values = [getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in given]
-    if any(value is None is not each.default for value, each in zip(values, given.values(), strict=True)):
-        return [], [], kind  # it does not keep what it was made of
-    return list(given), values, kind
