@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import lru_cache, partial, reduce, singledispatch
+from functools import cache, lru_cache, partial, reduce, singledispatch
 from numbers import Rational, Real
 from operator import add, mul
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 
+_OPERATIONS = {"Add": add, "Mul": mul, "Pow": power, "Max": maximum, "Min": minimum}
 _FUNCTIONS = (
     *("exp", "log", "erf", "erfc", "erfinv", "erfcinv"),
     *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sin", "cos", "tan", "asin", "acos", "atan"),
@@ -33,12 +34,26 @@ def evaluate(expression: Any, values: Mapping[Any, Balls]) -> Balls:
 
     Symbols may have arrays of balls, of one shape. ``DomainError`` names a function that is not supported.
     """
-    results = dict(values)
 
+    @cache
     def ball(part: Any) -> Balls:
-        if part not in results:
-            results[part] = _ball(part, ball)
-        return results[part]
+        if part in values:
+            return values[part]
+        if part.is_Rational or part.is_Float:
+            number = sympy.Rational(part)
+            return to_balls(Fraction(int(number.p), int(number.q)))
+        if part in {sympy.pi, sympy.E}:
+            return pi() if part == sympy.pi else exp(to_balls(1))
+        if isinstance(part, sympy.Piecewise):
+            value = to_balls(float("nan"))
+            for formula, condition in reversed(part.args):
+                value = _select(condition, ball(formula), value, ball)
+            return value
+        if (name := part.func.__name__) in _OPERATIONS:
+            return reduce(_OPERATIONS[name], map(ball, part.args))
+        if name not in (*_FUNCTIONS, "Abs"):
+            raise _unsupported(part)
+        return (absolute if name == "Abs" else function(name))(ball(part.args[0]))
 
     return ball(expression)
 
@@ -58,27 +73,6 @@ def convert_number(value: Any, name: str = "formula") -> Any:
         raise domain(name, value, allowed, "build it from symbols and numbers")
     number = value if isinstance(value, Rational) else Fraction(float(value))
     return sympy.Rational(int(number.numerator), int(number.denominator))
-
-
-def _ball(part: Any, ball: Callable[[Any], Balls]) -> Balls:
-    if part.is_Rational or part.is_Float:
-        number = sympy.Rational(part)
-        return to_balls(Fraction(int(number.p), int(number.q)))
-    if part in {sympy.pi, sympy.E}:
-        return pi() if part == sympy.pi else exp(to_balls(1))
-    if isinstance(part, sympy.Piecewise):
-        value = to_balls(float("nan"))
-        for formula, condition in reversed(part.args):
-            value = _select(condition, ball(formula), value, ball)
-        return value
-    operations = {sympy.Add: add, sympy.Mul: mul, sympy.Pow: power, sympy.Max: maximum, sympy.Min: minimum}
-    if (operation := operations.get(part.func)) is not None:
-        return reduce(operation, map(ball, part.args))
-    if isinstance(part, sympy.Abs):
-        return absolute(ball(part.args[0]))
-    if (name := part.func.__name__) in _FUNCTIONS:
-        return function(name)(ball(part.args[0]))
-    raise _unsupported(part)
 
 
 def _select(condition: Any, value: Balls, otherwise: Balls, ball: Callable[[Any], Balls]) -> Balls:
@@ -288,33 +282,25 @@ def bayes_risk(curve: TradeOff, prior: Any) -> Any:
     return (1 - prior) * (1 - answer(curve, "epsilon", sympy.log(prior / (1 - prior))))
 
 
-@lru_cache(maxsize=1)
-def _table() -> Mapping[type, Mapping[str, Callable[..., Any]]]:
-    """Return functions of the parameter of a family (Dong, Roth, Su 2022, Section 3.2).
-
-    They are the least mu with f >= G_mu and E_P[L^2], and E_P[-L] and D_order in nats where the family has no
-    formula of D. Where f(alpha) = alpha decides the first, it is mu = 2 Phi^-1(1 - alpha).
-    """
-    exp, log, zero = sympy.exp, sympy.log, sympy.Integer(0)
-    return {
-        Gaussian: {
-            "mu": lambda m: m,
-            "kappa2": lambda m: m**2 + m**4 / 4,
-        },
-        PureDP: {
-            "mu": lambda e: 2 * sympy.sqrt(2) * sympy.erfinv(1 - 2 / (1 + exp(e))),
-            "kappa2": lambda e: e**2,
-        },
-        Laplace: {
-            "mu": lambda e: 2 * sympy.sqrt(2) * sympy.erfinv(1 - exp(-e / 2)),
-            "kappa2": lambda e: e**2 - 2 * e + 4 - (2 * e + 4) * exp(-e),
-        },
-        Identity: dict.fromkeys(("mu", "kl", "kappa2", "renyi"), lambda *_: zero),
-        TotalVariation: {
-            **dict.fromkeys(("mu", "kl", "kappa2"), lambda _: sympy.oo),
-            "renyi": lambda d, a: sympy.Piecewise((log(1 - d) / (a - 1), a < 1), (sympy.oo, True)),
-        },
-    }
+# Functions of the parameter of a family (Dong, Roth, Su 2022, Section 3.2): the least mu with f >= G_mu and
+# E_P[L^2], and E_P[-L] and D_order in nats where the family has no formula of D. Where f(alpha) = alpha
+# decides the first, it is mu = 2 Phi^-1(1 - alpha).
+_TABLE: Mapping[type, Mapping[str, Callable[..., Any]]] = {
+    Gaussian: {"mu": lambda m: m, "kappa2": lambda m: m**2 + m**4 / 4},
+    PureDP: {
+        "mu": lambda e: 2 * sympy.sqrt(2) * sympy.erfinv(1 - 2 / (1 + sympy.exp(e))),
+        "kappa2": lambda e: e**2,
+    },
+    Laplace: {
+        "mu": lambda e: 2 * sympy.sqrt(2) * sympy.erfinv(1 - sympy.exp(-e / 2)),
+        "kappa2": lambda e: e**2 - 2 * e + 4 - (2 * e + 4) * sympy.exp(-e),
+    },
+    Identity: dict.fromkeys(("mu", "kl", "kappa2", "renyi"), lambda *_: sympy.Integer(0)),
+    TotalVariation: {
+        **dict.fromkeys(("mu", "kl", "kappa2"), lambda _: sympy.oo),
+        "renyi": lambda d, a: sympy.Piecewise((sympy.log(1 - d) / (a - 1), a < 1), (sympy.oo, True)),
+    },
+}
 
 
 def _powers(curve: TradeOff) -> list[tuple[TradeOff, Any]]:
@@ -324,7 +310,7 @@ def _powers(curve: TradeOff) -> list[tuple[TradeOff, Any]]:
 
 
 def _closed(curve: TradeOff, field: str, *at: Any) -> Any:
-    formula = _table().get(type(curve), {}).get(field)
+    formula = _TABLE.get(type(curve), {}).get(field)
     if field in {"kl", "renyi"} and isinstance(curve, ClosedForm) and curve.formulas.renyi:
         formula, at = partial(curve.formulas.renyi, sympy), at or (1,)
     if formula is None:

@@ -116,7 +116,8 @@ class Symbolic(TradeOff):
             if start.is_finite():
                 return start
             with suppress(ArithmeticError, AttributeError, NotImplementedError, TypeError, ValueError):
-                return evaluate(sympy.limit(*self._positive, 0, "+"), {})
+                alpha = sympy.Dummy("alpha", positive=True)
+                return evaluate(sympy.limit(self.expr.subs(self.alpha, alpha), alpha, 0, "+"), {})
         raise CurveError(f"{self.expr} has no value at alpha = 0, and no limit there that SymPy finds")
 
     @property
@@ -145,19 +146,16 @@ class Symbolic(TradeOff):
     def _value(self, alpha: Balls) -> Balls:
         return evaluate(self.expr, {self.alpha: alpha}) + 0 * alpha  # of the shape of alpha
 
-    @cached_property
-    def _positive(self) -> tuple[Any, Any]:
-        """Formula and symbol, which is positive for SymPy."""
-        alpha = sympy.Dummy("alpha", positive=True)
-        return self.expr.subs(self.alpha, alpha), alpha
-
     def _slope(self, alpha: Balls) -> Balls:
-        return evaluate(self._derivative, {self._positive[1]: alpha}) + 0 * alpha
+        derivative, symbol = self._derivative
+        return evaluate(derivative, {symbol: alpha}) + 0 * alpha
 
     @cached_property
-    def _derivative(self) -> Any:
-        formula, alpha = self._positive
-        return formula.rewrite([sympy.Max, sympy.Min, sympy.Abs], sympy.Piecewise).diff(alpha)
+    def _derivative(self) -> tuple[Any, Any]:
+        """Derivative and its symbol, which is positive for SymPy."""
+        alpha = sympy.Dummy("alpha", positive=True)
+        formula = self.expr.subs(self.alpha, alpha)
+        return formula.rewrite([sympy.Max, sympy.Min, sympy.Abs], sympy.Piecewise).diff(alpha), alpha
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = enclose(self._value, alpha, 0.0, 1.0)
