@@ -407,6 +407,9 @@ class Derived(TradeOff):
     rebuild: Callable[..., TradeOff]
     composed = True
 
+    def __init__(self, *operands: TradeOff) -> None:
+        self.operands = operands
+
     @cached_property
     def depth(self) -> int:
         return 1 + max(operand.depth for operand in self.operands)

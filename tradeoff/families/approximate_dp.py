@@ -70,9 +70,7 @@ class Identity(ClosedForm):
     def _key(self) -> tuple[()]:
         return ()
 
-    @property
-    def notation(self) -> str:
-        return "Id"
+    notation = "Id"
 
 
 @dataclass(frozen=True, repr=False)

@@ -288,7 +288,7 @@ class NewScipyLaw(ScipyLaw):
     """A continuous distribution of SciPy's second kind, such as ``Normal`` or ``Mixture``."""
 
     def __init__(self, distribution: Any, role: str) -> None:
-        self.distribution, self.values = distribution, {}
+        self.distribution, self.values, self.arguments = distribution, {}, ()
         low, high = distribution.support()
         text = " ".join(str(distribution).split())
         self.name = text.replace("( [ ", "([").replace(", ], ", "], ").replace(", )", ")")
@@ -311,9 +311,6 @@ class NewScipyLaw(ScipyLaw):
     @property
     def key(self) -> tuple[object, ...]:
         return self.name, self.density.mass.tobytes()  # a printed array has not all its digits
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def format_law(name: str, arguments: Arguments) -> str:

@@ -242,10 +242,7 @@ class _OneOfSteps(TradeOff):
     reverse: bool
     symmetric = False
     composed = True
-
-    @property
-    def loss_bounds(self) -> Bounds[float]:
-        return Bounds(math.inf, math.inf)
+    loss_bounds = Bounds(math.inf, math.inf)
 
     @abstractmethod
     def both_laws(self) -> tuple[AtomicLaw, AtomicLaw]:

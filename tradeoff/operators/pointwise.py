@@ -77,9 +77,6 @@ class _Pooled(Derived):
 
     _end: ClassVar[Any]  # min or max
 
-    def __init__(self, *curves: TradeOff) -> None:
-        self.operands = curves
-
     @property
     def symmetric(self) -> bool:
         return all(f.inverse() in self.operands for f in self.operands)
@@ -261,9 +258,8 @@ class Mixture(Derived):
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
         return low, high
 
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Solve the sum: that takes a few lines of its terms, and whole curves take hundreds."""
-        return TradeOff.epsilon_bounds(self, delta, tol)
+    # The sum is solved: that takes a few lines of its terms, and whole curves take hundreds.
+    epsilon_bounds = TradeOff.epsilon_bounds
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
         """Bound the sum of w_i x_i."""

@@ -49,9 +49,6 @@ class Envelope(HullOfMinimum):
     symmetric = True
     rebuild = staticmethod(lambda f: symmetrise(f, assume="either-order"))
 
-    def __init__(self, f: TradeOff, inverse: TradeOff | None = None) -> None:
-        super().__init__(f, f.inverse() if inverse is None else inverse)
-
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Bound epsilon; where it is >= 0 and f is symmetric, f_p has the same profile as C_p(f)."""
         f = self.operands[0]
@@ -119,9 +116,6 @@ class ProfileSymmetrised(BetaOperator):
     symmetric = True
     rebuild = staticmethod(lambda f: symmetrise(f, assume="profile"))
     direct = False  # beta is a supremum itself
-
-    def __init__(self, f: TradeOff) -> None:
-        self.operands = (f,)
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         """Return the largest of the lines with eps >= 0, 0 among them, and of their mirror images."""

@@ -33,9 +33,6 @@ class Inverse(Derived):
     name = "inverse"
     rebuild = staticmethod(lambda f: f.inverse())
 
-    def __init__(self, base: TradeOff) -> None:
-        self.operands = (base,)
-
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return bound_inverse(self.operands[0].bounds, alpha)
 
@@ -44,8 +41,7 @@ class Inverse(Derived):
         low, high = self.operands[0].inverse_delta(within)
         return np.where(epsilon > within, self.mass_at_infinity.lower, low), high
 
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return CurveHooks.epsilon_bounds(self, delta, tol)  # whole polygons start from an epsilon
+    epsilon_bounds = CurveHooks.epsilon_bounds  # whole polygons start from an epsilon
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
