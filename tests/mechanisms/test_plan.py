@@ -1,6 +1,5 @@
 import copy
 import functools
-import json
 import math
 import operator
 import pickle
@@ -18,7 +17,6 @@ from tests.truth.claims import check
 from tests.truth.continuous import Gaussian
 from tests.truth.operators import Minimum, ReversedPLD, Subsampled
 from tradeoff import mechanisms as m
-from tradeoff.errors import PlanError
 from tradeoff.report.answers import answer_query
 from tradeoff.report.methods import claim_of
 from tradeoff.report.plot import claims_of
@@ -153,7 +151,6 @@ def test_comparison_and_legend_state_one_order_and_dp_sgd_gives_rate_and_steps()
 
 
 SAMPLED_CURVE = to.subsample(to.Gaussian(1), 0.1)
-PLAN = '[[mechanism]]\nkind = "custom"\ncurve = {}\n'
 
 
 def plan(mechanism, n=1, adjacency="add-remove"):
@@ -165,28 +162,6 @@ def test_plan_file_keeps_curves_to_the_last_bit(curve):
     for mechanism in (m.Custom(curve, adjacency="add-remove"), m.Custom(curve, other_order=~curve)):
         content = to.spec.PlanFile("t", plan(mechanism))
         assert to.spec.loads(to.spec.dumps(content)) == content
-
-
-LINE = {"kind": "piecewise-linear", "alpha": [0.0, 1.0], "beta": [1.0, 0.0]}
-GOOD = {"schema": 1, "tradeoff": LINE}
-BAD = [
-    ("none.json", "mechanism[1].curve: none.json: cannot be read"),
-    ("{", "mechanism[1].curve: "),
-    ('{"schema": 1, "tradeoff": ' + "[" * 100000, "mechanism[1].curve: "),
-    (GOOD | {"schema": 2}, "mechanism[1].curve: schema must be 1, got 2"),
-    (GOOD | {"tradeoff": LINE | {"beta": [0.5, 0.6]}}, "mechanism[1].curve: "),
-]
-
-
-@pytest.mark.parametrize(("given", "message"), BAD, ids=lambda value: str(value)[:40])
-def test_plan_file_reads_a_curve_in_place_and_names_its_error(given, message):
-    content = given if isinstance(given, str) else json.dumps(given)
-    with pytest.raises(PlanError) as error:
-        to.spec.loads(PLAN.format(json.dumps(content)))
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
-    (mechanism,) = to.spec.loads(PLAN.format(json.dumps(json.dumps(GOOD)))).plan.mechanisms
-    assert mechanism.curve().vertices == [(0, 1), (1, 0)]
 
 
 def test_canonical_noise_shifts_by_its_curve_and_has_the_tulap_law():

@@ -103,6 +103,8 @@ kind = "gaussian"; noise_multiplier = 1; sensitivity = [1, -1] => line 5: mechan
 kind = "custom"; curve = 3 => mechanism[1].curve must be a curve as JSON, or the name of a file, got 3
 kind = "custom"; curve = "missing.json" => missing.json: cannot be read: No such file
 kind = "custom"; curve = '{"schema": 1, "tradeoff": 3}' => mechanism[1].curve: 3 is not a trade-off
+kind = "custom"; curve = '{"schema": 2, "tradeoff": {}}' => mechanism[1].curve: schema must be 1, got 2
+kind = "custom"; curve = '{' => mechanism[1].curve: the text is not that of a saved file
 kind = "custom"; curve = '{"schema": 1, "tradeoff": {"kind": "gaussian", "mu": 1e-400}}' => 1e-400 is outside
 kind = "gaussian"; sigma = 1 => noise_multiplier, sensitivity; did you mean noise_multiplier?
 kind = "laplace"; scale = 1; steps = 3 => allowed: scale, sensitivity; did you mean count?
@@ -155,6 +157,8 @@ FILES = [
     (nested(17), "must nest at most 16 mechanisms, got 17"),
     (nested(300), "must nest at most 16 mechanisms"),
     (nested(5_000), "so deeply"),
+    (one(f"""kind = "custom"\ncurve = '{{"schema": 1, "tradeoff": {"[" * 10**5}'"""), "[1].curve: arrays or"),
+    (FULL.replace('[1, "1/3", 0]', "[0.5, 0.6, 0]"), "mechanism[4].curve: tradeoff.beta must decrease"),
     *((one(entries), message) for entries, message in rows(ENTRIES)),
     *((entries + LAPLACE, message) for entries, message in rows(HEADS)),
 ]
@@ -280,14 +284,6 @@ def test_unsuitable_targets_are_refused_and_unchanged(tmp_path, write, name, mak
     with pytest.raises(DomainError, match=message):
         write(path)
     assert [each.lstat()[:2] for each in tmp_path.iterdir()] == before
-
-
-def test_read_text_of_unreadable_files_is_refused(tmp_path):
-    (tmp_path / "latin").write_bytes(b'title = "\xe9"')
-    for name in (".", "missing", "a" * 300, "latin"):
-        message = "it is not UTF-8 text" if name == "latin" else "cannot be read"
-        with pytest.raises(DomainError, match=message):
-            read_text(tmp_path / name, 100)
 
 
 @posix
