@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,7 +22,7 @@ from tradeoff.errors import DomainError, domain
 from tradeoff.families.approximate_dp import TotalVariation, approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
-from tradeoff.intervals.bounds import Array, Bounds
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import expm1, log, log1p, rational, sqrt, total
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.operators.symmetrise import Envelope
@@ -215,8 +216,7 @@ ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, *map(float, (3, 4, 5, 6, 8, 10, 12, 16, 20,
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
 
 
-def _probability(name: str, value: Any) -> float:
-    return number(name, value, 0, 1, open_low=True, open_high=True)
+_probability = partial(number, low=0, high=1, open_low=True, open_high=True)
 
 
 def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> Baseline:
@@ -424,10 +424,7 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     """
     e = number("epsilon", epsilon, 0, open_high=True)
     d, size = _positive(delta=delta, sensitivity=sensitivity)
-
-    def delta_at(sigma: Array) -> Array:
-        return np.array([Gaussian(1 / max(each, 1 / MAX_LOSS)).delta(e) for each in sigma])
-
+    delta_at = np.vectorize(lambda sigma: Gaussian(1 / max(sigma, 1 / MAX_LOSS)).delta(e), otypes=[float])
     _, sigma = bracket_root(delta_at, np.array([d]), farthest=1e300)
     mu, name = 1 / float(sigma[0]), "exact Gaussian calibration"
     return Calibration(_over(size, mu), e, d, name, "Balle, Wang 2018, Theorem 8", Gaussian(mu))

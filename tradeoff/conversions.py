@@ -215,7 +215,14 @@ def from_renyi(
     (True, 0.01722, 0.00683)
     """
     choice("assume", assume, get_args(Assumption))
-    given = _checked(divergences)
+    if callable(divergences):
+        divergences = {a: called("divergences", divergences, a) for a in _ORDERS.tolist()}
+    if not isinstance(divergences, Mapping) or not divergences:
+        raise DomainError(
+            f"divergences = {shown(divergences)} must be a mapping of orders to bounds, such as {{2: 0.1}}"
+        )
+    pairs = [(number("order", a, 1), number("divergence", d, 0)) for a, d in divergences.items()]
+    given = {a: d for a, d in pairs if d < math.inf}
     if not given:
         return TotalVariation(1.0)
     if 0 in given.values():  # then P = Q
@@ -227,20 +234,6 @@ def from_renyi(
         return _curve(None, assume=assume, pure=pure)
     orders, bounds = (np.array(side)[:, None] for side in zip(*finite, strict=True))
     return _curve(_tightest(orders, bounds), assume=assume, pure=pure)
-
-
-def _checked(divergences: object) -> dict[float, float]:
-    """Return the finite bounds by order."""
-    if callable(divergences):
-        divergences = {a: called("divergences", divergences, a) for a in _ORDERS.tolist()}
-    if not isinstance(divergences, Mapping) or not divergences:
-        raise DomainError(
-            f"divergences = {shown(divergences)} must be a mapping of orders to bounds, such as {{2: 0.1}}"
-        )
-    pairs = [  # D_a rises with the order a
-        (number("order", a, 1), number("divergence", d, 0)) for a, d in divergences.items()
-    ]
-    return {a: d for a, d in sorted(pairs, reverse=True) if d < math.inf}
 
 
 def _tightest(orders: Array, bounds: Array, accuracy: float = _FINE) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,7 @@ SLACK = 1e-10
 
 MIN_TAIL = 2.0**-1000  # no p-value needs a smaller tail, and below 2^-1022 floats lose their digits
 
-
-def check_confidence(confidence: object) -> float:
-    """Return a checked confidence."""
-    return number("confidence", confidence, 0, 1, open_low=True, open_high=True)
+check_confidence = partial(number, "confidence", low=0, high=1, open_low=True, open_high=True)
 
 
 def error_probability(confidence: float) -> float:

@@ -61,7 +61,21 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     >>> from_masses({"yes": 0.1, "no": 0.2, "?": 0.7}, {"yes": 0.7, "no": 0.2, "?": 0.1}).sup_loss < 2
     True
     """
-    labels, first, second = _align(p, q)
+    labels: Any
+    if isinstance(p, Mapping) and isinstance(q, Mapping):
+        labels = list(dict.fromkeys((*p, *q)))
+        first, second = ([side.get(label, 0) for label in labels] for side in (p, q))
+    elif isinstance(p, Mapping) or isinstance(q, Mapping):
+        raise DomainError(
+            "one of p and q is a mapping and one is not; give both by outcome, or both in order"
+        )
+    else:
+        first, second = _to_list("p", p), _to_list("q", q)
+        labels = range(len(first))
+        if len(first) != len(second):
+            raise DomainError(
+                f"p has {len(first)} masses and q has {len(second)}; give both for every outcome"
+            )
     counts = _to_integers("p", labels, first), _to_integers("q", labels, second)
     pairs = [pair for pair in zip(*counts, strict=True) if any(pair)]
     pairs.sort(key=lambda pair: pair[0] / sum(pair))  # in floats, so that the exact sort is short
@@ -84,21 +98,6 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     return curve
 
 
-def _align(p: Any, q: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the outcomes, and the masses of both laws in their order."""
-    if isinstance(p, Mapping) and isinstance(q, Mapping):
-        labels = list(dict.fromkeys((*p, *q)))
-        return labels, [p.get(label, 0) for label in labels], [q.get(label, 0) for label in labels]
-    if isinstance(p, Mapping) or isinstance(q, Mapping):
-        raise DomainError(
-            "one of p and q is a mapping and one is not; give both by outcome, or both in order"
-        )
-    first, second = _to_list("p", p), _to_list("q", q)
-    if len(first) != len(second):
-        raise DomainError(f"p has {len(first)} masses and q has {len(second)}; give both for every outcome")
-    return list(range(len(first))), first, second
-
-
 def _to_list(name: str, masses: Any) -> list[Any]:
     is_row = isinstance(masses, np.ndarray) and masses.ndim == 1
     is_list = np.iterable(masses) and not isinstance(masses, str | bytes | np.ndarray)
@@ -107,7 +106,7 @@ def _to_list(name: str, masses: Any) -> list[Any]:
     return list(masses.tolist() if isinstance(masses, np.ndarray) else masses)
 
 
-def _to_integers(name: str, labels: list[Any], masses: list[Any]) -> list[int]:
+def _to_integers(name: str, labels: Iterable[Any], masses: list[Any]) -> list[int]:
     """Return the masses as multiples of one number."""
     exact = (
         exact_number(f"{name}[{k!r}]", x, 0.0, math.inf, open_high=True)

@@ -158,7 +158,9 @@ class Ledger:
                 raise LedgerError(f"head must be {head}, got {last.hash}; nothing was granted")
             filter_ = Filter.from_state(last.state)
             filter_.spend(step)
-            entry = Entry.following(last, describe_step(step), filter_)
+            data = {"ex-post": asdict(step)} if isinstance(step, ExPost) else {"curve": repr(step)}
+            data = plain(step) if isinstance(step, Plan | Mechanism) else data
+            entry = Entry.following(last, data, filter_)
             _insert(db, entry)
         return entry
 
@@ -327,10 +329,3 @@ def _name(step: dict[str, Any]) -> str:
         return ", ".join(f"{key} {value}" for key, value in step.items())
     given = (f"{key}={value!r}" for key, value in step.items() if key not in {"kind", "count"})
     return f"{step['kind']}({', '.join(given)})"
-
-
-def describe_step(step: object) -> dict[str, Any]:
-    """Return plain data that describes a step."""
-    if isinstance(step, Plan | Mechanism):
-        return dict(plain(step))
-    return {"ex-post": asdict(step)} if isinstance(step, ExPost) else {"curve": repr(step)}

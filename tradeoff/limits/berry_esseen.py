@@ -144,20 +144,6 @@ class NormalPair:
         if bend != 0:
             yield -(r * d + root) / bend
 
-    def slopes(self) -> Array:
-        """Return slopes of the lower bound at many points."""
-        if self.is_trivial:
-            return np.ones(1)
-        r, d = self.ratio.lower, self.distance.upper
-        # Dense where probabilities are neither 0 nor 1.
-        places = np.concatenate([np.linspace(-8.5, 8.5, 601), np.linspace(-40.0, 40.0, 161)])
-        z = np.concatenate([places, (places + d) / r])
-        with np.errstate(over="ignore"):
-            loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
-        moved = np.log1p(-self.mass_at_plus_infinity.upper) - np.log1p(-self.mass_at_minus_infinity.upper)
-        # Floats hold the product of e^600 with any probability.
-        return np.asarray(np.exp(np.clip(loss + moved, -600.0, 600.0)))
-
 
 Constants = Literal["sharp", "theorem"]
 Powers = dict[TradeOff, int]
@@ -248,7 +234,18 @@ class BerryEsseen:
     @cached_property
     def _polygon(self) -> TradeOff:
         """The largest of lines below f, and for a symmetric f of their inverse, which is below f too."""
-        slope = np.unique(np.concatenate([[1.0], *(below.slopes() for below, _ in self.pairs)]))
+        # Dense where probabilities are neither 0 nor 1.
+        places, slopes = np.concatenate([np.linspace(-8.5, 8.5, 601), np.linspace(-40.0, 40.0, 161)]), [[1.0]]
+        for below in (below for below, _ in self.pairs if not below.is_trivial):
+            r, d = below.ratio.lower, below.distance.upper
+            z = np.concatenate([places, (places + d) / r])
+            with np.errstate(over="ignore"):
+                loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
+            loss += np.log1p(-below.mass_at_plus_infinity.upper)
+            loss -= np.log1p(-below.mass_at_minus_infinity.upper)
+            # Floats hold the product of e^600 with any probability.
+            slopes.append(np.exp(np.clip(loss, -600.0, 600.0)))
+        slope = np.unique(np.concatenate(slopes))
         if self.of.symmetric:  # the inverse of a line of the slope s has the slope 1/s
             slope = slope[slope >= 1.0]
         # f(alpha) >= 1 - delta(log s) - s alpha for every s, and delta falls.

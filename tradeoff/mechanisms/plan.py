@@ -121,12 +121,10 @@ class Plan(Displayed):
         worse order may differ from that of others, ``order = "free"``, enters as its envelope. It is not a
         guarantee where the two orders differ: use ``guarantee()``.
         """
-
-        def factor(mechanism: Mechanism) -> TradeOff:
-            curve = mechanism.curve()
-            return curve.symmetrise(assume="either-order") if mechanism.order == "free" else curve
-
-        return tensor((factor(each), n) for each, n in self.mechanisms.items() if n)
+        runs = ((each.curve(), each.order, n) for each, n in self.mechanisms.items() if n)
+        return tensor(
+            (f.symmetrise(assume="either-order") if order == "free" else f, n) for f, order, n in runs
+        )
 
     @property
     def exact(self) -> bool:

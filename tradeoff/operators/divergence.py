@@ -57,8 +57,13 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
     if not callable(function):
         names = ", ".join(map(repr, _NAMED))
         raise DomainError(f"function must be one of {names}, or callable, got {shown(function)}")
-    convex = _checked(function)
-    return Bounds(_sum(curve.upper, convex).lower, _sum(curve.lower, convex).upper)
+    places = [0.0, *np.geomspace(2.0**-20, 2.0**20, 41).tolist()]
+    for low, high in zip(places, places[2:], strict=False):
+        middle = (low + high) / 2
+        chord = (_value(function, low) + _value(function, high)) / 2
+        if _value(function, middle).lower > chord.upper:
+            raise DomainError(f"function is not convex: at {middle:.6g} it lies above its chord")
+    return Bounds(_sum(curve.upper, function).lower, _sum(curve.lower, function).upper)
 
 
 _NAMED: dict[str, Callable[[TradeOff], Bounds[float]]] = {
@@ -108,17 +113,6 @@ def _value(function: Function, ratio: float) -> Bounds:
         raise DomainError(f"function({ratio!r}) = {result!r}; a convex function of a ratio is finite above 0")
     off = 2.0**-49 * (1 + abs(result)) if math.isfinite(result) else 0.0  # a few operations on floats
     return Bounds.of(result) + Bounds(-off, off)
-
-
-def _checked(function: Function) -> Function:
-    """Return a function that lies below its chords at sample points; else raise ``DomainError``."""
-    places = [0.0, *np.geomspace(2.0**-20, 2.0**20, 41).tolist()]
-    for low, high in zip(places, places[2:], strict=False):
-        middle = (low + high) / 2
-        chord = (_value(function, low) + _value(function, high)) / 2
-        if _value(function, middle).lower > chord.upper:
-            raise DomainError(f"function is not convex: at {middle:.6g} it lies above its chord")
-    return function
 
 
 def renyi(curve: TradeOff, order: float) -> Bounds[float]:

@@ -24,7 +24,7 @@ from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.hooks import BOUND, delta_from_beta, limited
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, PrecisionError, shown
+from tradeoff.errors import PrecisionError, domain
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, meet, minimum
 from tradeoff.intervals.polygon import ONE, Line, Point, envelope, hull, reduced, round_corners, whole
@@ -166,8 +166,22 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
     By default they differ by about 1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20,
     wherever f's own bounds on delta are that narrow (not where 1 - delta(0) is 1e-16: hardly any privacy).
     """
-    if alphas is not None:
-        return _at(f, alphas)
+    if alphas is not None:  # chords between these nodes, and the certified lines parallel to them
+        places = reals("alphas", alphas)
+        if places.ndim != 1 or len(places) == 0 or not np.all((places >= 0) & (places <= 1)):
+            allowed = "a non-empty one-dimensional list of type I errors in [0, 1]"
+            raise domain("alphas", alphas, allowed)
+        places = np.unique(np.concatenate([[0.0], places, [1.0]]))
+        points = zip(map(whole, places.tolist()), map(whole, f.bounds(places).upper.tolist()), strict=True)
+        chords_above = hull([*points, *_ENDS])
+        edges = pairwise(chords_above)
+        rises, runs = np.array([((b - d) / ONE, (c - a) / ONE) for (a, b), (c, d) in edges]).T
+        with np.errstate(divide="ignore"):  # where a chord is too steep or too flat, a line near enough
+            epsilon = np.append(np.clip(np.log(rises) - np.log(runs), -STEEPEST, STEEPEST), 0.0)
+        steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
+        below = lines_below(Nodes.of(f, steep))
+        below += [(a, b, c) for b, a, c in lines_below(Nodes.of(f.inverse(), flat))]
+        return Tabulated(largest(below, up=False), _curve(chords_above))
     if isinstance(f, PiecewiseLinear):
         return Tabulated(f, f)
     # Lines of slope <= -1 of f and, mirrored, of f^-1.
@@ -205,25 +219,6 @@ def segments(f: PiecewiseLinear) -> list[Line]:
         u, v, w = (x.numerator * (scale // x.denominator) for x in (rise, run, level))
         result.append((u, v, w))
     return result
-
-
-def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
-    """Chords between the given nodes, and the certified lines parallel to them."""
-    nodes = reals("alphas", alphas)
-    if nodes.ndim != 1 or len(nodes) == 0 or not np.all((nodes >= 0) & (nodes <= 1)):
-        raise DomainError(
-            f"alphas must be a non-empty one-dimensional list of type I errors in [0, 1], got {shown(alphas)}"
-        )
-    nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
-    points = zip(map(whole, nodes.tolist()), map(whole, f.bounds(nodes).upper.tolist()), strict=True)
-    upper = hull([*points, *_ENDS])
-    rises, runs = np.array([((b - d) / ONE, (c - a) / ONE) for (a, b), (c, d) in pairwise(upper)]).T
-    with np.errstate(divide="ignore"):  # where a chord is too steep or too flat, a line near enough
-        epsilon = np.append(np.clip(np.log(rises) - np.log(runs), -STEEPEST, STEEPEST), 0.0)
-    steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
-    below = lines_below(Nodes.of(f, steep))
-    below += [(a, b, c) for b, a, c in lines_below(Nodes.of(f.inverse(), flat))]
-    return Tabulated(largest(below, up=False), _curve(upper))
 
 
 def _curve(points: list[Point]) -> PiecewiseLinear:

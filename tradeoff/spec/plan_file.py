@@ -167,20 +167,16 @@ def read_mechanism(place: str, table: Mapping[str, Any], folder: Path = Path()) 
         if isinstance(value, dict):
             values[name] = read_mechanism(f"{place}.{name}", value, folder)
         elif name in ("curve", "other_order"):  # JSON, or the name of a file
-            values[name] = _curve(f"{place}.{name}", value, folder)
+            if not isinstance(value, str):
+                raise domain(f"{place}.{name}", value, "a curve as JSON, or the name of a file")
+            try:
+                is_json = value.lstrip().startswith("{")
+                content = value if is_json else read_text(folder / value, MAX_CHARACTERS)
+                values[name] = operand(CURVES.loads(content))
+            except (TradeOffError, ValueError) as error:
+                raise PlanError(f"{place}.{name}: {error}") from error
     mechanism: Mechanism = form.build(place, values)
     return mechanism
-
-
-def _curve(place: str, text: Any, folder: Path) -> TradeOff:
-    if not isinstance(text, str):
-        raise domain(place, text, "a curve as JSON, or the name of a file")
-    try:
-        content = text if text.lstrip().startswith("{") else read_text(folder / text, MAX_CHARACTERS)
-        curve: TradeOff = operand(CURVES.loads(content))
-    except (TradeOffError, ValueError) as error:
-        raise PlanError(f"{place}: {error}") from error
-    return curve
 
 
 def dumps(content: PlanFile) -> str:

@@ -60,7 +60,20 @@ class Reader(NamedTuple):
         """Return the plan of an event: rho and xi of its concentrated parts are added."""
         if self.levels == 0:
             raise PlanError("event must nest at most 50 samplings")
-        parts = _parts(event, self._replace(levels=self.levels - 1))
+        reader = self._replace(levels=self.levels - 1)
+        parts: Counter[Mechanism | Concentrated] = Counter()
+        pending = [(event, 1)]
+        while pending:  # without recursion over compositions, which may be deep
+            each, n = pending.pop()
+            name = _kind(each)
+            if name == "SelfComposedDpEvent":
+                inner, times = _fields(each, "event", "count")
+                pending.append((inner, n * count("count", times)))
+            elif name == "ComposedDpEvent":
+                (members,) = _fields(each, "events")
+                pending.extend((member, n) for member in reversed(_list("events", members)))
+            elif (part := _read(each, name, reader)) is not None and n:
+                parts[part] += n
         plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
         sums = [(part, rational(Fraction(n))) for part, n in parts.items() if isinstance(part, Concentrated)]
         if sums:
@@ -77,7 +90,6 @@ class Reader(NamedTuple):
 
 
 Part = Mechanism | Concentrated | None  # an event as a part of a plan; None has no loss
-Parts = Counter[Mechanism | Concentrated]
 _OPEN = ApproximateDP(0.0, 1.0)  # no privacy at all
 
 
@@ -299,24 +311,6 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
     if hasattr(event, "build"):
         event = event.build()
     return Reader(name, 50).plan(getattr(event, "ledger", event))
-
-
-def _parts(event: Any, reader: Reader) -> Parts:
-    """Count the parts of an event, without recursion over compositions, which may be deep."""
-    result: Parts = Counter()
-    pending = [(event, 1)]
-    while pending:
-        each, n = pending.pop()
-        name = _kind(each)
-        if name == "SelfComposedDpEvent":
-            inner, times = _fields(each, "event", "count")
-            pending.append((inner, n * count("count", times)))
-        elif name == "ComposedDpEvent":
-            (parts,) = _fields(each, "events")
-            pending.extend((part, n) for part in reversed(_list("events", parts)))
-        elif (part := _read(each, name, reader)) is not None and n:
-            result[part] += n
-    return result
 
 
 def _read(event: Any, name: str, reader: Reader) -> Part:
