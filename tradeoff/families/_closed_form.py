@@ -105,13 +105,11 @@ def enclose(
 
     ``floats``: evaluate long arrays in floats first, and in balls where that is wider than 1e-13, relatively.
     """
-    lower, upper = np.full(len(at), least), np.full(len(at), most)
-    wide, bits = np.arange(len(at)), PRECISION
+    lower, upper, wide, bits = np.empty_like(at), np.empty_like(at), np.arange(len(at)), PRECISION
     if floats and len(at) > MANY:
         with np.errstate(all="ignore"):
-            low, high = formula(FloatBalls.of(at)).ends()
-        lower, upper = np.fmax(low, least), np.fmin(high, most)
-        wide = np.flatnonzero(~(upper - lower <= 1e-13 * np.minimum(np.abs(lower), np.abs(upper))))
+            lower, upper = formula(FloatBalls.of(at)).ends()
+        wide = np.flatnonzero(~(upper - lower <= 1e-13 * abs(lower)))
     while len(wide) and bits <= 3072:
         with precision(bits):
             low, high = to_floats(formula(to_balls(at[wide])))

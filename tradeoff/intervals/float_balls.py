@@ -10,6 +10,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import function_error
 
 _LOST = 1e-322  # above the underflow in the products of one operation
+_UNIT = 2.0**-53  # the relative error of a rounding
 _INFLATION = 1 + 2.0**-40  # covers some thousand roundings of the radius itself
 
 
@@ -44,13 +45,9 @@ class FloatBalls:
         return cls(np.asarray(x, dtype=float))
 
     def ends(self) -> Pair:
-        """Return floats below and above all numbers of each ball."""
-        radius = self.radius * _INFLATION
-        low, high = self.middle - radius, self.middle + radius
-        rounded = radius != 0
-        return np.where(rounded, np.nextafter(low, -np.inf), low), np.where(
-            rounded, np.nextafter(high, np.inf), high
-        )
+        """Return floats below and above all numbers of each ball: a sum rounds by a unit of itself."""
+        reach = np.where(self.radius == 0, 0.0, (self.radius + abs(self.middle) * _UNIT) * _INFLATION)
+        return self.middle - reach, self.middle + reach
 
     def take(self, k: Any) -> FloatBalls:
         """Return the balls with these indices."""
@@ -77,18 +74,17 @@ class FloatBalls:
 
     def __mul__(self, other: Any) -> FloatBalls:
         y = FloatBalls.of(other)
-        middle = self.middle * y.middle
-        radius = abs(self.middle) * y.radius + (abs(y.middle) + y.radius) * self.radius
-        return FloatBalls(middle, radius + np.spacing(abs(middle)) / 2 + _LOST)
+        size = abs(y.middle)
+        radius = abs(self.middle) * (size * _UNIT + _LOST + y.radius)  # with that of the rounding
+        return FloatBalls(self.middle * y.middle, radius + ((size + y.radius) * self.radius + _LOST))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> FloatBalls:
         """Return the quotient: |a'/b' - a/b| <= (r_a + |a/b| r_b)/(|b| - r_b)."""
         y = FloatBalls.of(other)
-        middle, least = self.middle / y.middle, abs(y.middle) - y.radius * _INFLATION
-        radius = (self.radius + abs(middle) * y.radius) / np.where(least > 0, least, np.nan)
-        return FloatBalls(middle, radius + np.spacing(abs(middle)) / 2 + _LOST)
+        middle, least = self.middle / y.middle, np.maximum(abs(y.middle) - y.radius * _INFLATION, 0.0)
+        return FloatBalls(middle, abs(middle) * (y.radius / least + _UNIT) + (self.radius / least + _LOST))
 
     def __rtruediv__(self, other: Any) -> FloatBalls:
         return FloatBalls.of(other).__truediv__(self)
@@ -138,9 +134,11 @@ def where(condition: Any, x: Any, y: Any) -> FloatBalls:
 def maximum(x: Any, y: Any) -> FloatBalls:
     """Return the larger number, which changes by no more than the arguments."""
     x, y = FloatBalls.of(x), FloatBalls.of(y)
-    larger = where(x.middle >= y.middle, x, y)
-    is_sure = abs(x.middle - y.middle) >= (x.radius + y.radius) * _INFLATION
-    return FloatBalls(larger.middle, np.where(is_sure, larger.radius, np.maximum(x.radius, y.radius)))
+    gap = x.middle - y.middle
+    radius = np.where(gap >= 0, x.radius, y.radius)
+    if not (is_sure := abs(gap) >= (x.radius + y.radius) * _INFLATION).all():
+        radius = np.where(is_sure, radius, np.maximum(x.radius, y.radius))
+    return FloatBalls(np.maximum(x.middle, y.middle), radius)
 
 
 def minimum(x: Any, y: Any) -> FloatBalls:
@@ -154,8 +152,7 @@ def choose(gap: FloatBalls, first: Any, second: Any) -> FloatBalls:
     below = gap.middle < 0
     middle, radius = np.where(below, one.middle, two.middle), np.where(below, one.radius, two.radius)
     reach = gap.radius * _INFLATION
-    is_open = ~((gap.middle >= reach) | (gap.middle < -reach))  # of NaN, too
-    if np.any(is_open):
+    if not (is_sure := (gap.middle >= reach) | (gap.middle < -reach)).all():  # of NaN, too
         both = abs(one.middle - two.middle) + np.maximum(one.radius, two.radius)
-        radius = np.where(is_open, both, radius)
+        radius = np.where(is_sure, radius, both)
     return FloatBalls(middle, radius)
