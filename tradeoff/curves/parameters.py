@@ -189,7 +189,7 @@ def _floats(value: Any) -> Array:
         raise TypeError("give integers, floats or fractions")
     # An extended float may overflow; NumPy 2.0 warns of objects of SymPy.
     with np.errstate(over="ignore", invalid="ignore"):
-        return raw.astype(float)
+        return raw.astype(float, copy=False)
 
 
 def is_masked(value: Any) -> bool:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -39,7 +40,7 @@ from tradeoff.curves.parameters import (
 )
 from tradeoff.display import rounded
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
-from tradeoff.intervals.bounds import Array, Bounds, Pair, add_up, decimal, make_bounds
+from tradeoff.intervals.bounds import Array, Bounds, Pair, decimal, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum, rational
 from tradeoff.intervals.roots import bracket_sides
 
@@ -70,6 +71,9 @@ _ARGUMENTS: dict[Question, tuple[str, float, float]] = {
 }
 
 
+_BLOCK = 2**13  # entries of closed forms at a time: their temporaries stay in the cache, and in warm memory
+
+
 def answer_query(
     curve: TradeOff, kind: Question, value: Any, tol: float | None, how: QueryKwargs
 ) -> Bounds[float] | Bounds[Array]:
@@ -93,12 +97,11 @@ def answer_query(
         if (exact := curve.exact_answer(kind, value)) is not None:
             return Bounds(exact, exact)
         at = np.array(tuple(rational(value))[::-1])  # answers fall: the float above gives the lower side
-    if kind == "beta":
-        lower, upper = certified_beta(curve, at, tol)
-    elif kind == "delta":
-        lower, upper = certified_delta(curve, at, tol)
-    else:
-        lower, upper = certified_epsilon(curve, at, tol)
+    answer = {"beta": certified_beta, "delta": certified_delta, "epsilon": certified_epsilon}[kind]
+    lower, upper, n = np.empty_like(at), np.empty_like(at), len(at)
+    blocks = 1 if curve.composed else n // _BLOCK + 1  # engines plan for all entries at once
+    for i, j in pairwise(n * k // blocks for k in range(blocks + 1)):
+        lower[i:j], upper[i:j] = answer(curve, at[i:j], tol)
     if tol is not None:
         _require_width(kind, at, lower, upper, tol)
     if argument.ndim == 0:
@@ -181,14 +184,14 @@ def explain_infinity(curve: TradeOff) -> str:
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     """Bound f(alpha) by the hook of the curve and the facts of every curve."""
     lower, upper = curve.beta_bounds(alpha, tol)
-    upper = np.minimum(upper, add_up(1.0, -alpha))
-    lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
-    first, last = alpha == 0, alpha == 1
-    if first.any():
+    rest = 1 - alpha
+    rest += 2.0**-53 * (1 - rest > alpha)  # rounded up: 1 - rest is exact, and only rest >= 1/2 is not
+    upper = np.fmax(np.fmin(upper, rest), 0.0)
+    lower = np.fmin(np.fmax(lower, 0.0), upper)
+    if (first := alpha == 0).any():
         least, most = clip(1 - curve.mass_at_infinity, 0.0, 1.0)
-        upper = np.where(first, np.minimum(upper, most), upper)
-        lower = np.minimum(np.where(first, np.maximum(lower, least), lower), upper)
-    lower, upper = np.where(last, 0.0, lower), np.where(last, 0.0, upper)
+        np.minimum(upper, most, out=upper, where=first)
+        np.clip(lower, least, upper, out=lower, where=first)
     return lower, upper
 
 
