@@ -204,23 +204,38 @@ class PiecewiseLinear(TradeOff):
             ends = [tuple(rational(b)) for b in interpolate(at, self.alpha, self.beta)]
             low, high = np.array(ends).reshape(-1, 2).T
             return low, high
-        x, y, rest, power = self.points
-        left = 1 - alpha  # exact where alpha > 1/2, and used only there
-        near, far = np.searchsorted(x, alpha, side="right"), np.searchsorted(-rest, -left, side="right")
-        k = np.clip(np.where(alpha < 0.5, near, far) - 1, 0, len(x) - 1)
-        after = np.minimum(k + 1, len(x) - 1)
-        # One of both numbers of a vertex is exact, and rounding the other keeps its order to floats.
-        inside = (alpha > x[k]) | (left < rest[k])
-        following = np.minimum(np.arange(len(x)) + 1, len(x) - 1)
-        width = _run(x, rest, x[following], rest[following])
-        fall = _run(y[following], power[following], y, power)
+        starts, stops, height, slope, vertices, values = self._segments
+        k = np.searchsorted(starts, alpha, side="right")
+        run = FloatBalls.of(stops.take(k)) - np.where(alpha > 0.5, alpha - 1, alpha)
+        low, high = (height.take(k) + run * slope.take(k)).ends()
+        at = np.flatnonzero((vertices.take(k) == alpha) | (k == len(starts)))
+        low[at], high[at] = values[:, k[at]]
+        if len(at := np.flatnonzero(~(high - low < np.inf))):  # where floats hold no slope
+            low[at], high[at] = self.rational().beta_bounds(alpha[at], tol)
+        return low, high
+
+    @cached_property
+    @np.errstate(all="ignore")
+    def _segments(self) -> tuple[Array, Array, FloatBalls, FloatBalls, Array, Array]:
+        """Starts of all segments but the first; stops, heights there and slopes; vertices, and f there.
+
+        Segments are cut at 1/2: up to there a place is alpha, and above it alpha - 1, which is exact there. A
+        float is at least a vertex if it is at least the vertex rounded up.
+        """
+        x, y, rest, power = np.hstack([self.points, [[1.0], [0.0], [0.0], [1.0]]])  # level to the end
+        half, k = int(np.searchsorted(-rest, -0.5, side="right")), np.arange(len(x))
+        k[half:] -= 1
         height = where(y <= 0.5, y, 1 - FloatBalls.of(power))
-        share = _run(alpha, left, x[after], rest[after]) / width.take(k)
-        low, high = (height.take(after) + fall.take(k) * share).ends()
-        # Between the vertices, where floats hold no share too; at and after the last one as there.
-        least, most = height.ends()
-        low = np.where(inside, np.fmax(low, least[after]), least[k])
-        return low, np.where(inside, np.fmin(high, most[k]), most[k])
+        slope = _run(y[1:], power[1:], y[:-1], power[:-1]) / _run(x[:-1], rest[:-1], x[1:], rest[1:])
+        slope.middle[-1] = slope.radius[-1] = 0.0
+        cut, values = height.take(half) + slope.take(half - 1) * (0.5 - rest[half]), np.array(height.ends())
+        stops, height = np.where(rest < 0.5, -rest, x)[k + 1], height.take(k + 1)
+        stops[half - 1], height.middle[half - 1], height.radius[half - 1] = 0.5, cut.middle, cut.radius
+        start, is_exact = x + 2.0**-53 * ((x > 0.5) & (1 - x > rest)), (x <= 0.5) | (1 - x == rest)
+        starts = np.insert(start[1:-1], half - 1, np.nextafter(0.5, 1.0))
+        vertices = np.where(is_exact, x, np.nan)[k]
+        vertices[half] = np.nan
+        return starts, stops, height, slope.take(k), vertices, values[:, k]
 
     @np.errstate(all="ignore")
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
