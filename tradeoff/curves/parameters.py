@@ -151,11 +151,16 @@ def weights(name: str, given: Any, kind: str, check: Callable[[Any], Any]) -> di
 
 
 def reals(
-    name: str, value: Any, kind: str = "an array of real numbers", span: str = "in the range of floats"
+    name: str,
+    value: Any,
+    kind: str = "an array of real numbers",
+    span: str = "in the range of floats",
+    *,
+    copy: bool = True,
 ) -> Array:
     """Check an array of numbers: return floats of its shape, which may be NaN."""
     try:
-        return _floats(value)
+        return _floats(value, copy=copy)
     except OverflowError as error:
         raise domain(name, value, span) from error
     except (TypeError, ValueError) as error:
@@ -163,8 +168,8 @@ def reals(
 
 
 def reals_between(name: str, value: Any, low: float, high: float, remedy: str = "") -> Array:
-    """Check an array of numbers from ``low`` to ``high``: return floats of its shape."""
-    array = np.array(value) if type(value) is float else reals(name, value)
+    """Check an array of numbers from ``low`` to ``high``: return it, or floats of its shape."""
+    array = np.array(value) if type(value) is float else reals(name, value, copy=False)
     inside = (array >= low) & (array <= high)
     if not inside.all():  # NaN is outside
         k = int(np.argmin(inside))
@@ -173,7 +178,7 @@ def reals_between(name: str, value: Any, low: float, high: float, remedy: str = 
     return array
 
 
-def _floats(value: Any) -> Array:
+def _floats(value: Any, *, copy: bool) -> Array:
     """Return numbers as floats; refuse text, booleans, masks and dates, which NumPy would convert."""
     if is_masked(value):
         raise TypeError("drop or fill its masked entries first")
@@ -189,7 +194,7 @@ def _floats(value: Any) -> Array:
         raise TypeError("give integers, floats or fractions")
     # An extended float may overflow; NumPy 2.0 warns of objects of SymPy.
     with np.errstate(over="ignore", invalid="ignore"):
-        return raw.astype(float, copy=False)
+        return raw.astype(float, copy=copy)
 
 
 def is_masked(value: Any) -> bool:

@@ -101,7 +101,7 @@ def answer_query(
     lower, upper, n = np.empty_like(at), np.empty_like(at), len(at)
     blocks = 1 if curve.composed else n // _BLOCK + 1  # engines plan for all entries at once
     for i, j in pairwise(n * k // blocks for k in range(blocks + 1)):
-        lower[i:j], upper[i:j] = answer(curve, at[i:j], tol)
+        lower[i:j], upper[i:j] = answer(curve, at[i:j].copy(), tol)
     if tol is not None:
         _require_width(kind, at, lower, upper, tol)
     if argument.ndim == 0:

@@ -26,6 +26,7 @@ from tradeoff.curves.query import certified_beta, certified_delta, certified_eps
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import Identity
 from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import bound_inverse
 from tradeoff.operators.tabulate import BetaOperator
@@ -137,9 +138,8 @@ class Subsampled(Derived):
         if self.flipped:
             other = Subsampled(base, self.p)
             return bound_inverse(lambda t: certified_beta(other, t, tol), alpha)
-        beta = Bounds(*certified_beta(base, alpha, tol))
-        low, high = self.rate * beta + (1 - self.rate) * (1 - Bounds.of(alpha))
-        return low, high
+        beta, rate = map(FloatBalls.of, (Bounds(*certified_beta(base, alpha, tol)), self.rate))
+        return (beta * rate + (1 - FloatBalls.of(alpha)) * (1 - rate)).ends()
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
