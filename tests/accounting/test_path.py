@@ -112,7 +112,6 @@ def test_path_rule_errs_within_quadrature(digits, moved):
     [
         *((SubsampledPLD(GaussianLaw(2.0), 0.01), 3.0), (SubsampledPLD(GaussianLaw(0.1), 0.7), -4.0)),
         *((SubsampledPLD(GaussianLaw(6.0), 0.3), 1.5), (GaussianLaw(1.0), 5.0), (ReversedPLD(BOTH), 3.0)),
-        (SubsampledPLD(ReversedPLD(SubsampledPLD(GaussianLaw(1.0), 0.4)), 0.6), -2.5),
     ],
 )
 def test_half_line_rules_err_within_bounds(law, c, moved):
