@@ -151,16 +151,11 @@ def weights(name: str, given: Any, kind: str, check: Callable[[Any], Any]) -> di
 
 
 def reals(
-    name: str,
-    value: Any,
-    kind: str = "an array of real numbers",
-    span: str = "in the range of floats",
-    *,
-    copy: bool = True,
+    name: str, value: Any, kind: str = "an array of real numbers", span: str = "in the range of floats"
 ) -> Array:
     """Check an array of numbers: return floats of its shape, which may be NaN."""
     try:
-        return _floats(value, copy=copy)
+        return _floats(value)
     except OverflowError as error:
         raise domain(name, value, span) from error
     except (TypeError, ValueError) as error:
@@ -168,8 +163,9 @@ def reals(
 
 
 def reals_between(name: str, value: Any, low: float, high: float, remedy: str = "") -> Array:
-    """Check an array of numbers from ``low`` to ``high``: return it, or floats of its shape."""
-    array = np.array(value) if type(value) is float else reals(name, value, copy=False)
+    """Check an array of numbers from ``low`` to ``high``: return floats of its shape, or itself."""
+    is_plain = type(value) is float or (type(value) is np.ndarray and value.dtype == float)
+    array = np.asarray(value) if is_plain else reals(name, value)
     inside = (array >= low) & (array <= high)
     if not inside.all():  # NaN is outside
         k = int(np.argmin(inside))
@@ -178,7 +174,7 @@ def reals_between(name: str, value: Any, low: float, high: float, remedy: str = 
     return array
 
 
-def _floats(value: Any, *, copy: bool) -> Array:
+def _floats(value: Any) -> Array:
     """Return numbers as floats; refuse text, booleans, masks and dates, which NumPy would convert."""
     if is_masked(value):
         raise TypeError("drop or fill its masked entries first")
@@ -194,7 +190,7 @@ def _floats(value: Any, *, copy: bool) -> Array:
         raise TypeError("give integers, floats or fractions")
     # An extended float may overflow; NumPy 2.0 warns of objects of SymPy.
     with np.errstate(over="ignore", invalid="ignore"):
-        return raw.astype(float, copy=copy)
+        return raw.astype(float)
 
 
 def is_masked(value: Any) -> bool:

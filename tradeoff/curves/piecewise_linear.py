@@ -208,14 +208,13 @@ class PiecewiseLinear(TradeOff):
         k = np.searchsorted(starts, alpha, side="right")
         run = FloatBalls.of(stops.take(k)) - np.where(alpha > 0.5, alpha - 1, alpha)
         low, high = (height.take(k) + run * slope.take(k)).ends()
-        at = np.flatnonzero((vertices.take(k) == alpha) | (k == len(starts)))
+        at = np.flatnonzero((vertices.take(k) == alpha) | (alpha > self.points[0][-1]))
         low[at], high[at] = values[:, k[at]]
         if len(at := np.flatnonzero(~(high - low < np.inf))):  # where floats hold no slope
             low[at], high[at] = self.rational().beta_bounds(alpha[at], tol)
         return low, high
 
     @cached_property
-    @np.errstate(all="ignore")
     def _segments(self) -> tuple[Array, Array, FloatBalls, FloatBalls, Array, Array]:
         """Starts of all segments but the first; stops, heights there and slopes; vertices, and f there.
 
@@ -227,14 +226,12 @@ class PiecewiseLinear(TradeOff):
         k[half:] -= 1
         height = where(y <= 0.5, y, 1 - FloatBalls.of(power))
         slope = _run(y[1:], power[1:], y[:-1], power[:-1]) / _run(x[:-1], rest[:-1], x[1:], rest[1:])
-        slope.middle[-1] = slope.radius[-1] = 0.0
         cut, values = height.take(half) + slope.take(half - 1) * (0.5 - rest[half]), np.array(height.ends())
         stops, height = np.where(rest < 0.5, -rest, x)[k + 1], height.take(k + 1)
         stops[half - 1], height.middle[half - 1], height.radius[half - 1] = 0.5, cut.middle, cut.radius
-        start, is_exact = x + 2.0**-53 * ((x > 0.5) & (1 - x > rest)), (x <= 0.5) | (1 - x == rest)
+        start = x + 2.0**-53 * ((x > 0.5) & (1 - x > rest))
         starts = np.insert(start[1:-1], half - 1, np.nextafter(0.5, 1.0))
-        vertices = np.where(is_exact, x, np.nan)[k]
-        vertices[half] = np.nan
+        vertices = np.where((x <= 0.5) | (1 - x == rest), x, np.nan)[k]
         return starts, stops, height, slope.take(k), vertices, values[:, k]
 
     @np.errstate(all="ignore")
