@@ -70,7 +70,7 @@ _ARGUMENTS: dict[Question, tuple[str, float, float]] = {
     "epsilon": ("delta", 0, 1),
 }
 
-_BLOCK = 3 * 2**12  # entries of closed forms at a time: malloc maps no new pages for arrays below 128 KiB
+_BLOCK = 2**13  # entries of closed forms at a time: malloc maps no new pages for their temporaries
 
 
 def answer_query(
