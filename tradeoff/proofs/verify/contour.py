@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, partial
 from typing import NamedTuple
 
-from flint import acb, acb_mat, arb
+from flint import acb, acb_mat, arb, ctx
 
 from tradeoff.errors import VerificationError
 from tradeoff.proofs.certificate import Description
@@ -98,7 +98,9 @@ class Product:
         log_m = self.square * (arb(c) ** 2 - c) / 2
         mean, variance = float(self.square * (arb(c) - arb(1) / 2)), float(self.square)
         for parts, n in self.factors:
-            weight, loss, error = gather_nodes(parts, arb(c), 0.0, min(20 + n.bit_length(), LIMITS.bits))
+            bits = min(20 + n.bit_length(), LIMITS.bits)
+            with ctx.workprec(3 * bits):
+                weight, loss, error = gather_nodes(parts, arb(c), 0.0, bits)
             total = sum(weight, arb(0)).real
             log_m += n * (total + error * arb(0, 1)).log()
             centre = (dot(weight, loss).real / total).mid()
@@ -112,9 +114,10 @@ class Product:
         result = -self.square * arb(y) ** 2 / 2
         for parts, n in self.factors:
             bits = 20 + n.bit_length()
-            nodes = gather_nodes(parts, arb(c), 0.0, bits)
-            least = sum(nodes.weight, arb(0)).real - nodes.error
-            share = sum((part.bound(arb(c), y, bits) for part in parts), arb(0)) / least
+            with ctx.workprec(3 * bits):
+                nodes = gather_nodes(parts, arb(c), 0.0, bits)
+                least = sum(nodes.weight, arb(0)).real - nodes.error
+                share = sum((part.bound(arb(c), y, bits) for part in parts), arb(0)) / least
             if share < 1:
                 result += n * share.upper().log()
         return result

@@ -204,7 +204,7 @@ class Density(Part):
 
 @dataclass(frozen=True)
 class Bell(Density):
-    """Terms e^(m x - m^2/2) against a normal law: normal laws about the means m, which rise.
+    """Terms e^(m x - m^2/2) against e^(-x^2/2)/(2 pi)^(1/2): normal laws about the means m, which rise.
 
     q_j/p_j rises with the mean, or falls. So on Im x = b, b times the spread of the means at most pi, the
     imaginary part of L is not negative on one side of the line: e^(iyL) is at most 1 there, for all y >= 0.
@@ -216,7 +216,7 @@ class Bell(Density):
     cache: dict[tuple[float, int, float], Nodes] = field(default_factory=dict, init=False, compare=False)
 
     def logs(self, x: Any) -> tuple[list[Any], Any]:
-        return [m * x - m * m / 2 for m in self.means], -x * x / 2 - (2 * arb.pi()).log() / 2
+        return [m * x - m * m / 2 for m in self.means], -x * x / 2
 
     def swapped(self) -> Self:
         return replace(super().swapped(), rising=not self.rising)
@@ -277,12 +277,12 @@ class Bell(Density):
         _check_size(last - first, bits)
         edges = (first, (first * h - low) * h), (last, (high - last * h) * h)
         require("laws", relative < 1 and all(r < 0 for _, r in edges), "a quadrature misses its law")
-        error = arb(0)
+        error, scale = arb(0), h / (2 * arb.pi()).sqrt()
         for k, r in edges:
-            error += h * (self.tilted(k * h, c)[0].real + growth + r).exp() / -r.expm1()
+            error += scale * (self.tilted(k * h, c)[0].real + growth + r).exp() / -r.expm1()
         side = shift if self.rising else -shift
         points = [self.tilted(acb(k * h, side), c) for k in range(first, last + 1)]
-        nodes = [(h * log.exp(), loss) for log, loss in points]
+        nodes = [(scale * log.exp(), loss) for log, loss in points]
         real = abs(sum((w for w, _ in nodes), arb(0))) + error
         error += real * relative / (1 - relative)
         least = real * arb(2) ** (-bits - 20)

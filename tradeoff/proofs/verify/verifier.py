@@ -127,6 +127,8 @@ class Profile:
         extended. Left of the first it is below it if g rises to the second; right of the last, alike.
         """
         x = sorted({float(real(loss, "losses")) for loss in losses})
+        if x:
+            self.at(x[len(x) // 2])  # a contour there serves the others, whatever their spacing
         s = [arb(loss).exp() for loss in x]
         g = [self.at(loss)[1] - at * alpha for loss, at in zip(x, s, strict=True)]
         low, high = arb(0), 1 - arb(alpha)
@@ -144,6 +146,9 @@ class Profile:
                 most = most.max(reduce(arb.min, ends))
             high = high.min(most)
         return low.lower().union(high.upper())
+
+
+_contour = lru_cache(maxsize=8)(Contour)  # whose arguments decide its values
 
 
 @lru_cache(maxsize=4)
@@ -174,7 +179,7 @@ class _Order:
             return leak + unlisted, 1 - leak - unlisted
         near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
         if (contour := next(near, None)) is None:
-            contour = Contour(self.product, x, middle=middle, count=self.count)
+            contour = _contour(self.product, x, middle=middle, count=self.count)
             self.contours.append(contour)
         psi = contour.bound(x) + unlisted
         return (1 - psi, psi) if middle else (leak + psi, 1 - leak - psi)
