@@ -29,8 +29,9 @@ class PaperFigure(Figure):
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
         with rc_context(self.style):
-            if self.axes and (layout := self.get_layout_engine()) is not None:
-                layout.execute(self)  # after fewer layouts than three, a title may be cut by a point
+            is_square = any(each.get_aspect() == 1 or each.get_box_aspect() == 1 for each in self.axes)
+            if is_square and (layout := self.get_layout_engine()) is not None:
+                layout.execute(self)  # after a single layout a square lies off by three points
             super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:
