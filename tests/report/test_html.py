@@ -107,6 +107,11 @@ def test_risks_are_rounded_up_assumptions_included_and_infinite_mu_explained():
     for words in ("No finite μ holds", "f(0) = 1 - 1e-05", "differ in a single record"):
         assert words in text
     assert "of the bound used, not of the mechanism" in text
+    plan = to.Plan({to.mechanisms.DiscreteGaussian(sigma=sigma): 2 for sigma in (4.5, 5.5, 6.5)})
+    curve = plan.guarantee()
+    page = report("", plan, curve.gdp(1e-10), compare(curve, ["basic"], delta=[1e-6]))
+    assert "No certificates, as they take minutes" in page
+    assert rounded(curve.bounds.epsilon(1e-6).upper, "upper") in page
 
 
 def test_report_registry_entry_of_the_census_and_wrong_targets_are_refused(tmp_path, capsys, monkeypatch):

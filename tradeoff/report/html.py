@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from string import Template
@@ -14,6 +15,7 @@ import numpy as np
 from tradeoff._version import __version__
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import NOT_EXACT
+from tradeoff.curves.product import law_pair
 from tradeoff.display import Strong, TextTable, exactly, folded, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
@@ -23,6 +25,7 @@ from tradeoff.report.answers import (
     COLUMNS,
     Answers,
     certify_curve,
+    factors,
     finite,
     join_certificates,
     row,
@@ -141,18 +144,20 @@ def risks(curve: TradeOff) -> list[str]:
 
 def _certify_answers(curve: TradeOff, answers: Answers) -> tuple[list[Sequence[str]], str]:
     """Return rows of answers, those with a certificate as it proves them, and a link to the certificates."""
-    rows: list[Sequence[str]] = []
-    certificates, missing = [], ""
-    for name, parameter, answer in answers:
-        line = (name, parameter, answer)
+    lines, certificates, missing = list(answers), [], ""
+    if is_long := _is_long(curve):
+        missing = "<p>No certificates, as they take minutes: <code>tradeoff certify</code> writes them.</p>"
+    for i, (name, parameter, answer) in enumerate(() if is_long else answers):
         try:
-            ((line, certificate),) = certify_curve(curve, None, **{parameter: [answer.argument]})
+            ((lines[i], certificate),) = certify_curve(curve, None, **{parameter: [answer.argument]})
             certificates.append(certificate)
         except TradeOffError as error:
             reason = f"{name} at {parameter} = {exactly(answer.argument)}: {error}"
             missing += f"<p>No certificate for {escape(reason)}.</p>"
+    rows: list[Sequence[str]] = []
+    for line in lines:
         question, lower, upper = row(*line)
-        bold = (Strong(lower), upper) if name == "beta" else (lower, Strong(upper))
+        bold = (Strong(lower), upper) if line[0] == "beta" else (lower, Strong(upper))
         rows.append((question, *bold))
     if not certificates:
         return rows, missing
@@ -161,6 +166,14 @@ def _certify_answers(curve: TradeOff, answers: Answers) -> tuple[list[Sequence[s
     which = "The other bounds" if missing else "These bounds"
     check = f"<code>tradeoff verify {file}</code> checks them"
     return rows, f"<p>{which} are proved in {link}; {check}.</p>{missing}"
+
+
+def _is_long(curve: TradeOff) -> bool:
+    """Return whether verification takes minutes: for many laws, or several laws with many atoms."""
+    with suppress(TradeOffError):
+        sizes = [len(law_pair(*each)[0].atoms.loss) for each in factors(curve).items()]
+        return len(sizes) > 1 and sum(max(size, 32) for size in sizes) > 1_000
+    return False
 
 
 def _describe_reduction(reduction: Reduction) -> str:
