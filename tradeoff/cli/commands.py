@@ -367,9 +367,8 @@ def report(
         step("composing")
         curve = compose_plan(content.plan)
         if registry:
-            entry = registry_entry(
-                content.title, content.plan, answer_query(curve, **queries, tol=None, step=step)
-            )
+            answers = answer_query(curve, **queries, tol=None, step=step)
+            entry = registry_entry(content.title, content.plan, answers)
             atomic_write(target, json.dumps(entry, indent=1, ensure_ascii=False) + "\n")
             print(f"Entry written to {plain(target)}")
             return

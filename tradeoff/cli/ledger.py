@@ -79,8 +79,7 @@ def init(
             ledger = filters.Ledger.create(file, kind(*(given[name] for name in names)))
             _print(f"{file}: {_describe(ledger.entries()[0])}")
             return
-    flags = (" with ".join(map(_flag, names)) for names in (*kinds, given))
-    *budgets, typed = flags
+    *budgets, typed = (" with ".join(map(_flag, names)) for names in (*kinds, given))
     raise DomainError(f"the budget must be one of {', '.join(budgets)}, got {typed or 'no flag'}")
 
 

@@ -311,7 +311,7 @@ class Comparison(Exported, Displayed):
         """Draw one panel per method: the exact curve, and the method as dashes, red if it under-reports."""
         from tradeoff.report.plot import comparison_figure
 
-        return comparison_figure(self.curve, [row for row in self if row.claim is not None], kind)
+        return comparison_figure(self.curve, self.rows, kind)
 
 
 def compare(
@@ -371,9 +371,8 @@ def compare(
         raise domain("methods", methods, "names, or a mapping from names to curves")
     names = list(METHODS) if methods is None else [methods] if isinstance(methods, str) else list(methods)
     rows: list[Row] = []
-    for name in names:
-        if name not in METHODS and not isinstance(methods, Mapping):
-            raise domain("method", name, f"one of {', '.join(map(repr, METHODS))}")
+    if not isinstance(methods, Mapping) and (unknown := [name for name in names if name not in METHODS]):
+        raise domain("method", unknown[0], f"one of {', '.join(map(repr, METHODS))}")
     for name in names:
         if step is not None:
             step(name)

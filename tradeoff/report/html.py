@@ -70,7 +70,6 @@ def report(
         text = "\n".join(map(plain, source[1].splitlines()))
         made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
     exact, gaussian = claim_of("exact", curve), outline(claim_of(mu_name(reduction), reduction))
-    panels = [each for each in comparison if each.claim is not None]
     losses = [f"{name}: at most {most}" for name, _, most in lines if not name.startswith("beta")]
     sides = "The truth lies between the two bounds; they account for rounding."
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
@@ -88,7 +87,7 @@ def report(
         + _draw("profile", "linear", exact),
         comparison=TextTable(comparison.table(4), comparison.header()).html(),
         notes=_items(comparison.notes()),
-        methods=_image(comparison_figure(curve, panels, across=2), "Profile of each method"),
+        methods=_image(comparison_figure(curve, comparison.rows, across=2), "Profile of each method"),
         parameters=escape("; ".join(losses) or "Which ε, at which δ?"),
         plan=file,
         version=escape(__version__),
@@ -144,8 +143,11 @@ def risks(curve: TradeOff) -> list[str]:
 
 def _certify_answers(curve: TradeOff, answers: Answers) -> tuple[list[Sequence[str]], str]:
     """Return rows of answers, those with a certificate as it proves them, and a link to the certificates."""
-    lines, certificates, missing = list(answers), [], ""
-    if is_long := _is_long(curve):
+    lines, certificates, missing, is_long = list(answers), [], "", False
+    with suppress(TradeOffError):  # many laws, or several laws with many atoms, take minutes
+        sizes = [len(law_pair(*each)[0].atoms.loss) for each in factors(curve).items()]
+        is_long = len(sizes) > 1 and sum(max(size, 32) for size in sizes) > 1_000
+    if is_long:
         missing = "<p>No certificates, as they take minutes: <code>tradeoff certify</code> writes them.</p>"
     for i, (name, parameter, answer) in enumerate(() if is_long else answers):
         try:
@@ -166,14 +168,6 @@ def _certify_answers(curve: TradeOff, answers: Answers) -> tuple[list[Sequence[s
     which = "The other bounds" if missing else "These bounds"
     check = f"<code>tradeoff verify {file}</code> checks them"
     return rows, f"<p>{which} are proved in {link}; {check}.</p>{missing}"
-
-
-def _is_long(curve: TradeOff) -> bool:
-    """Return whether verification takes minutes: for many laws, or several laws with many atoms."""
-    with suppress(TradeOffError):
-        sizes = [len(law_pair(*each)[0].atoms.loss) for each in factors(curve).items()]
-        return len(sizes) > 1 and sum(max(size, 32) for size in sizes) > 1_000
-    return False
 
 
 def _describe_reduction(reduction: Reduction) -> str:

@@ -232,10 +232,6 @@ def _renyi(curve: TradeOff) -> Claim:
 Releases = list[tuple[float, float, int]]  # epsilon, probability of failures in all, number of releases
 
 
-def _total(each: float, n: int) -> float:
-    return float((Bounds.of(each) * n).upper)
-
-
 def _claim_of_releases(
     source: str,
     share: float,
@@ -257,7 +253,7 @@ def _claim_of_releases(
                 orders = {factor, factor.inverse()}
                 losses, failures = np.max([f.epsilon(budgets) for f in orders], axis=0, initial=0.0), budgets
             for row, loss, failure in zip(rows, losses.tolist(), failures.tolist(), strict=True):
-                row.append((loss, min(_total(failure, n), 1.0), n))
+                row.append((loss, min(float((Bounds.of(failure) * n).upper), 1.0), n))
         return list(map(least, deltas, rows))
 
     epsilon_at_0 = rule([0.0])[0] if pure and not unbounded else math.inf
@@ -276,7 +272,7 @@ def _advanced(delta: float, releases: Releases) -> float:
 
 
 def _basic(delta: float, releases: Releases) -> float:
-    losses = [_total(epsilon, n) for epsilon, _, n in releases]
+    losses = [float((Bounds.of(epsilon) * n).upper) for epsilon, _, n in releases]
     result = baselines.basic_composition(losses, [failure for _, failure, _ in releases])
     return result.epsilon if result.delta <= delta else math.inf
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from html import escape
 from itertools import chain, cycle
@@ -28,7 +28,6 @@ from tradeoff.report.series import (
     Series,
     View,
     error_limits,
-    make_known_series,
     make_series,
     name_items,
     outline,
@@ -172,7 +171,7 @@ def matplotlib_errors(remedy: str) -> Iterator[None]:
 def paint(
     axes: Axes,
     view: View,
-    series: Sequence[Series | None],
+    series: Sequence[Series],
     *,
     looks: Sequence[Look] | None = None,
     style: Look | None = None,
@@ -201,7 +200,7 @@ def paint(
     elif view.square:
         axes.set_box_aspect(1)
     if looks is None:  # black and solid for the first item unless it is an estimate, dashes for the others
-        solid = series[0] is not None and not series[0].is_estimate
+        solid = not series[0].is_estimate
         exact = {**styles.EXACT, "linewidth": 2.2} if len(series) > 1 else styles.EXACT
         looks = [exact if solid and not i else styles.dashed(i - solid) for i in range(len(series))]
     for each, look in zip(series, looks, strict=True):
@@ -213,11 +212,9 @@ def paint(
     return axes
 
 
-def _paint_series(axes: Axes, view: View, series: Series | None, look: Look) -> None:
+def _paint_series(axes: Axes, view: View, series: Series, look: Look) -> None:
     from matplotlib.patheffects import withStroke
 
-    if series is None:
-        return
     name, y = styles.readable(series.name), series.y
     if series.band is not None:
         visible = y is None and np.max(series.band[1]) > axes.get_ylim()[0]
@@ -370,8 +367,8 @@ def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> A
         raise DomainError(f"inset must be two type I errors in increasing order, got ({low}, {high})")
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
     view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
-    series = list(make_known_series(view, [claims[0], *map(outline, claims[1:])]))
-    heights = np.asarray(next(make_series(view, claims[:1])).y)
+    series = list(make_series(view, [claims[0], *map(outline, claims[1:])]))
+    heights = np.asarray(series[0].y)
     bottom, top = float(np.min(heights)), float(np.max(heights))
     paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), series, legend=False)
     window.set(xticks=[], yticks=[], xlabel="", ylabel="", aspect="auto")
@@ -405,7 +402,8 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
 def comparison_figure(
     curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *, across: int = 4
 ) -> Figure:
-    """Draw each method in a panel of its own over the exact curve; its verdict is in the title."""
+    """Draw each method that applies in a panel over the exact curve; its verdict is in the title."""
+    rows = [row for row in rows if row.claim is not None]
     width = styles.PAGE * across / 4
     down = max(-(-len(rows) // across), 1)
     exact = claim_of("exact", curve)
@@ -421,8 +419,10 @@ def comparison_figure(
                 styles.EXACT | {"linewidth": 2.2},
                 styles.dashed(0) | ({"color": "#b3261e"} if row.unsafe else {}),
             ]
-            method = next(make_known_series(view, [outline(row.claim)]))
-            paint(axes, view, [line, method], looks=looks, legend=False)
+            method: list[Series] = []
+            with suppress(TradeOffError):  # one without an answer has the exact line alone
+                method = list(make_series(view, [outline(row.claim)]))
+            paint(axes, view, [line, *method], looks=looks[: 1 + len(method)], legend=False)
             axes.set_title(f"{row.name}: {row.verdict}", fontsize="small")
             is_lowest = i + across >= len(rows)
             axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)

@@ -17,7 +17,6 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import choice
 from tradeoff.display import exactly, rounded, typeset_power
-from tradeoff.errors import TradeOffError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Array, Bounds
@@ -230,15 +229,6 @@ def make_series(view: View, claims: Sequence[Claim]) -> Iterator[Series]:
         yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=unsafe)
 
 
-def make_known_series(view: View, claims: Sequence[Claim]) -> Iterator[Series | None]:
-    """Yield the series of each claim, None for one that has no answer."""
-    for claim in claims:
-        try:
-            yield from make_series(view, [claim])
-        except TradeOffError:
-            yield None
-
-
 def outline(claim: Claim) -> Claim:
     """Return the claim without its band: the safe line, or the estimate."""
     return replace(claim, band=None, profile=None, whole=None)
@@ -295,9 +285,9 @@ def _arrays(bounds: Bounds) -> tuple[Array, Array]:
     return np.asarray(bounds.lower, dtype=float), np.asarray(bounds.upper, dtype=float)
 
 
-def error_limits(series: Sequence[Any]) -> tuple[float, float]:
+def error_limits(series: Sequence[Series]) -> tuple[float, float]:
     """Return the ends of a log axis of errors: the power of ten above the largest, and five decades below."""
-    lines = [each.y for each in series if each is not None and each.y is not None]
+    lines = [each.y for each in series if each.y is not None]
     largest = max((float(np.nanmax(y, initial=0.0)) for y in lines), default=0.0)
     top = 10.0 ** float(np.ceil(np.log10(largest))) if largest > 0 else 1.0
     return top * 10.0**-5, top  # five decades of errors
