@@ -156,8 +156,11 @@ class Composition:
         elif (tol is None or tol >= 2e-7) and self._few_or_rare:
             if self.contour.forward.splittable:
                 yield self.contour.by_splits(), "few rounds lose much: the largest loss is most of the sum"
-            yield self.lattice, "few rounds lose much: contours are slow there"
-            yield self.contour, "the lattice was wide"
+                yield self.contour, "the largest loss did not decide"
+                yield self.lattice, "the contour was wide"
+            else:
+                yield self.lattice, "few rounds lose much: contours are slow there"
+                yield self.contour, "the lattice was wide"
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
             yield self.contour.with_term_limit(), "all densities have closed forms"
             yield self.lattice, "the contour was wide"

@@ -257,7 +257,7 @@ class ContourCache:
         result, truncated, divided = sharp, sharp.truncation_exceeds(10), None
         # A Gaussian leaves as much of psi as a truncation by ``accuracy`` does.
         needs_smoothing = sharp.truncation_exceeds(max(10.0, accuracy / GOAL))
-        if needs_smoothing and cost.fine < math.inf:
+        if needs_smoothing:
             divided = self.split(kind, x, log_psi)
         if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
             return divided  # ten times psi locates nothing
@@ -449,7 +449,7 @@ class ContourEngine(Engine[Cost]):
                         yield enclose, at[k : k + 1]
                     continue
                 near = loss[some]
-                near = snap_to_grid(near, near / 8, APART) if self.splits else part.snap_to_grid(kind, near)
+                near = snap_to_grid(near, near / 2, APART) if self.splits else part.snap_to_grid(kind, near)
                 for center, which in group_by_key(near):
                     yield partial(part.enclose, kind, center), at[some[which]]
 
