@@ -89,6 +89,8 @@ eps(sgd(1 / 1500, .51, 100), 3e-5)      |                           | 1 s, 1e-8 
 sgd(.004, 1.1, 14062).bounds(alphas(N)) | 1 10 100 200 300          | .15 s, 4 floors
 sgd(.0005, .5, 10**5).bounds(alphas(N)) | 200                       | .15 s, 4 floors
 example('mixed.toml').bounds(alphas(N)) | 200                       | .15 s, 4 floors
+sgd(.0019, .6, N).bounds(alphas(200))   | 5 46                      | 1 s, 1e-6 wide
+sgd(.0019, .6, 46).bounds.delta(np.linspace(0, 5, 100)) |           | 1 s, 1e-6 wide
 (to.Laplace(.1)**100).bounds(alphas(N)) | 1 10 100 200 300          | .15 s, 4 floors, 1e-6 wide
 sgd(.004, 1.1, 14062).bounds(alphas(10**4)) |                       | 2 s
 example('mixed.toml').lower
@@ -172,6 +174,8 @@ eps(sgd({q}, {s}, {n}).group(2), {d})                               | 1 s
 eps(nested(to.Gaussian(1 / {s}) @ to.Laplace({q}), 2), {d})         | 1 s
 eps(plan({{m.RandomAllocation({s}, {n}): 1}}), {d})                 | .15 s, 1e-6 wide
 eps(plan({{m.DiscreteGaussianVector(10 * {s}, 4, {k}): {k}}}), {d}) | 1 s, 1e-6 wide
+sgd({q}, {s}, {k}).bounds(alphas(200))                              | 1 s, 1e-6 wide
+sgd({q}, {s}, {k}).bounds.delta(np.linspace(0, 5, 100))             | 1 s, 1e-6 wide
 """
 """Kinds of questions drawn, and aims: q and r are rates, s is noise, n and k are numbers, d is δ."""
 

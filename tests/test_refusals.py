@@ -33,6 +33,7 @@ to.from_masses([True], [1]) => True
 to.PiecewiseLinear.hull([0.5], [0.5, 0.1]); to.PiecewiseLinear.hull([2.0], [0.0]) => CurveError:
 to.PiecewiseLinear.hull([0.1], [np.nan]); to.PiecewiseLinear.hull(3, 4) => CurveError:
 to.PiecewiseLinear.hull(["a"], [0.1]) => CurveError:
+to.PiecewiseLinear.hull([0, 0.2, 1], [0, 0.6, 1]) => must be the false-negative rate
 to.Profile.from_epsilon_delta(lambda _: 1 / 0) => delta(…) raised ZeroDivisionError
 to.Profile.from_epsilon_delta(lambda _: 1 / 0, [1.0]) => delta(…) raised ZeroDivisionError
 to.Profile.from_epsilon_delta([]); to.Profile.from_epsilon_delta({}); to.Profile.from_epsilon_delta([1]) =>
@@ -76,7 +77,8 @@ to.from_scipy(st.poisson(1), st.poisson(1, loc=[0, 1])) => one number
 to.from_scipy(st.poisson(3, loc=np.inf), st.poisson(3)) => median
 to.from_densities(3, st.norm.pdf) => p must be a function
 to.from_densities(lambda _: 0.5, st.norm.pdf) => takes an array
-to.from_densities(lambda x: -np.ones_like(x), st.norm.pdf) => must be in [0, inf)
+to.from_densities(lambda x: -np.ones_like(x), st.norm.pdf) => must be in [0, inf), … not its logarithm
+to.from_densities(lambda x: math.exp(-abs(x)), st.norm.pdf) => p must take an array
 to.from_densities(lambda x: x * np.nan, st.norm.pdf) => must be in [0, inf)
 to.from_densities(lambda x: 2 * st.norm.pdf(x), st.norm.pdf) => to 1 … got 2
 to.from_densities(st.norm.pdf, st.norm.pdf, support=(1, 0)) => two increasing numbers
@@ -239,7 +241,7 @@ to.compare(G(1), ["clt"])["nothing"] => method must be one of …, got 'nothing'
 to.compare(G(1), [], delta=["small"]) => delta
 to.compare(G(1), 3) => methods must be names, or a mapping
 to.statement(G(1), delta=1e-6) => KindError: plan must be a Plan or a mechanism, got G_
-to.statement(M.Gaussian(noise_multiplier=1), delta=0) => delta must be in (0, 1], got 0
+to.statement(M.Gaussian(noise_multiplier=1), delta=-1) => delta must be in [0, 1], got -1
 
 G(1.0).divergence("kullback") => one of 'kl'
 G(1.0).divergence(3.0); G(1.0).divergence(None) => or callable

@@ -34,6 +34,11 @@ def test_allocate_two_gaussians_equals_optimum(target, mu):
     assert result.residual < 1e-5
 
 
+def test_allocate_mapping_has_counts():
+    parts = [to.Part(Laplace, 20), to.Part(Gaussian)]
+    assert to.allocate({Laplace: 20, Gaussian: 1}, TARGET).scales == to.allocate(parts, TARGET).scales
+
+
 @pytest.mark.slow
 def test_allocate_two_laplace_beats_grid():
     result = to.allocate([to.Part(Laplace, 20, 10.0), to.Part(Laplace, 20, 1.0)], TARGET)

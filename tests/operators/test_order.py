@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import sympy
 from flint import arb
@@ -16,7 +17,7 @@ import tradeoff as to
 from tests.strategies import exact_curves, factors, log_uniform, small_exact_curves, symmetric_families
 from tests.truth.balls import ball
 from tests.truth.continuous import Gaussian
-from tradeoff.errors import SymbolError, Undecided
+from tradeoff.errors import DomainError, SymbolError, Undecided
 
 
 def mixture(f, g, weight=0.5):
@@ -328,6 +329,10 @@ def test_order_of_permuted_masses_is_equality():
         g = to.from_masses(p[k:] + p[:k], q[k:] + q[:k])
         assert f == g
         assert f >= g >= f
+    one, other = pd.Series(p, list("abcd")), pd.Series(q[::-1], list("dcba"))  # labels count, not places
+    assert f == to.from_masses(one, other) == to.from_masses(one, other.to_dict())
+    with pytest.raises(DomainError, match="a Series whose labels differ"):
+        to.from_masses(pd.Series(p, list("abca")), other)
 
 
 @pytest.mark.parametrize("change", [lambda f: f, lambda f: ~f, lambda f: f @ f, lambda f: f.group(2)])

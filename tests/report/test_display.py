@@ -128,6 +128,7 @@ def test_statements_baselines_and_targets_are_safe_and_plain_data_are_json():
     replaced = to.statement(to.Plan({Gaussian(noise_multiplier=2): 10}, "replace-one"), delta=1e-6)
     assert "differ in the value of one record" in replaced
     assert "Poisson" not in replaced
+    assert "it is (1, 0)-DP" in to.statement(to.mechanisms.RandomizedResponse(epsilon=1), delta=0)
     third, free = Fraction(1, 3), Gaussian(noise_multiplier=math.inf)
     plan = to.Plan(
         {MixtureOfGaussians(1.0, [0, 1], [third, 1 - third]): 2, TruncatedLaplace(third, 2): 1, free: 1}

@@ -123,7 +123,7 @@ class PiecewiseLinear(TradeOff):
         Raises
         ------
         CurveError
-            If the lists differ in length, or hold NaN or a number outside [0, 1].
+            If the lists differ in length, or hold NaN or a number outside [0, 1], or true-positive rates.
 
         Examples
         --------
@@ -132,6 +132,8 @@ class PiecewiseLinear(TradeOff):
         PL[(0, 1), (1/4, 1/2), (1/2, 1/4), (1, 0)]
         """
         x, y, exact, _ = read(alpha, beta)
+        if np.any((x == 0) & (y == 0)) and np.any((x == 1) & (y == 1)):  # the ends of every ROC
+            raise CurveError("beta must be the false-negative rate, got a true-positive rate; give 1 - beta")
         if exact:
             ends = [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
             points = sorted([*zip(x, np.minimum(y, 1 - x), strict=True), *ends])

@@ -224,9 +224,8 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
         unknown = np.flatnonzero(inner & np.isposinf(upper))
         if len(unknown):
             listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
-            raise PrecisionError(
-                f"no finite epsilon can be certified at delta = {listed}; use a larger delta", np.inf
-            )
+            remedy = "use a larger delta or more noise"
+            raise PrecisionError(f"no finite epsilon can be certified at delta = {listed}; {remedy}", np.inf)
     return lower, upper
 
 

@@ -97,9 +97,9 @@ class Part:
 
 
 def listed(parts: Iterable[Any]) -> list[Part]:
-    """Return parts from parts, their arguments, or functions that build them."""
+    """Return parts from parts, their arguments, or functions that build them; a mapping has their counts."""
     try:
-        given = list(parts)
+        given = list(parts.items() if isinstance(parts, Mapping) else parts)
     except TypeError as error:
         raise KindError(
             f"parts must be a list of functions, mechanisms or to.Part, got {shown(parts)}"

@@ -358,6 +358,8 @@ class Search:
             return DomainError(f"{got} is out of reach: {rest}; allow more loss")
         which, remedy = ("every", "less") if first.met else ("no", "more")
         problem = f"{got} holds at {which} number tried: {answers}{walls}"
+        if "must be an integer" in walls:
+            return DomainError(f"{problem}; pass integer=True")
         return DomainError(f"{problem}; allow {remedy} loss{change}")
 
 

@@ -157,7 +157,10 @@ def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Arra
 
     def log_density(x: Array) -> Array:
         with np.errstate(all="ignore"):
-            value = reals(f"{name}(x)", density(x))
+            try:
+                value = reals(f"{name}(x)", density(x))
+            except TypeError as error:  # of functions of module math
+                raise DomainError(f"{name} must take an array, got {error}; use NumPy") from error
         if value.shape != x.shape:
             raise DomainError(
                 f"{name} must return one value for each of {x.size} points, got {shown(value)}; "
@@ -166,9 +169,8 @@ def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Arra
         wrong = ~(value >= 0)
         if wrong.any():
             at, y = x[wrong][0], value[wrong][0]
-            raise DomainError(
-                f"{name} must be in [0, inf), got {y} at {at:.6g}; give a support without the point"
-            )
+            remedy = "give a density, not its logarithm" if y < 0 else "give a support without the point"
+            raise DomainError(f"{name} must be in [0, inf), got {y} at {at:.6g}; {remedy}")
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(value))
 
@@ -178,7 +180,8 @@ def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Arra
 def describe_totals(laws: Sequence[Density]) -> list[str]:
     """Return an assumption for each density that is divided by an integral other than 1."""
     return [
-        f"{law.name} integrates to 1 {law.total - 1:+.2g}, taken for the error of a constant."
+        f"{law.name} integrates to 1 {law.total - 1:+.2g}, taken for the error of a constant: "
+        "if a peak was missed instead, delta is too small by its mass."
         for law in laws
         if abs(law.total - 1) > TRUST
     ]

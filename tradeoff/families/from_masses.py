@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cmp_to_key, partial
@@ -30,8 +31,8 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     Parameters
     ----------
     p, q
-        Masses of P and Q: two sequences of one length, or two mappings from outcomes to masses, where a
-        missing outcome has mass 0. Floats, integers or fractions, at least 0.
+        Masses of P and Q: two sequences of one length, or two mappings from outcomes to masses or Series of
+        pandas, where a missing outcome has mass 0. Floats, integers or fractions, at least 0.
 
     Returns
     -------
@@ -62,6 +63,9 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     True
     """
     labels: Any
+    named: Any = _by_label("p", p), _by_label("q", q)
+    if all(isinstance(side, Mapping) for side in named):
+        p, q = named
     if isinstance(p, Mapping) and isinstance(q, Mapping):
         labels = list(dict.fromkeys((*p, *q)))
         first, second = ([side.get(label, 0) for label in labels] for side in (p, q))
@@ -96,6 +100,16 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     curve = PiecewiseLinear.of_checked(x, y, is_rational=True)
     curve.is_rounded = not all(isinstance(mass, Rational) for mass in (*first, *second))
     return curve
+
+
+def _by_label(name: str, masses: Any) -> Any:
+    """Return a Series of pandas as a mapping from its labels, and other masses as they are."""
+    pandas = sys.modules.get("pandas")  # a Series needs it, and it is slow to import
+    if pandas is None or not isinstance(masses, pandas.Series):
+        return masses
+    if not masses.index.is_unique:
+        raise domain(name, masses, "a Series whose labels differ", "add up the masses of each outcome")
+    return masses.to_dict()
 
 
 def _to_list(name: str, masses: Any) -> list[Any]:
@@ -199,7 +213,7 @@ class Profile:
 
 def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any, Any]]:
     if epsilons is not None and not callable(guarantees):
-        raise DomainError("epsilons are for a function delta(epsilon); pairs have their own")
+        raise DomainError("epsilons are for a function delta(epsilon); give zip(epsilons, deltas)")
     if callable(guarantees) and not isinstance(guarantees, type):
         evaluate = partial(called, "delta", guarantees)
         pairs = _sample(evaluate) if epsilons is None else [(e, evaluate(e)) for e in epsilons]

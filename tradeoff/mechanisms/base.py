@@ -335,7 +335,8 @@ def numbers(name: str, value: Any, check: Callable[[str, Any], float]) -> float 
 
 def _check_mechanism(name: str, value: Any) -> Mechanism:
     if not isinstance(value, Mechanism):
-        raise KindError(f"{name} must be one of tradeoff.mechanisms, got {shown(value)}")
+        remedy = "; write Custom(plan.guarantee())" if hasattr(value, "guarantee") else ""
+        raise KindError(f"{name} must be one of tradeoff.mechanisms, got {shown(value)}{remedy}")
     part: Any = value
     depth = 1
     while isinstance(part := getattr(part, "mechanism", None), Mechanism):

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tradeoff.curves.contract import Derived, TradeOff, operand
-from tradeoff.curves.hooks import BOUND, limited, pure
+from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
 from tradeoff.curves.parameters import (
     MIN_PROBABILITY,
     Parameter,
@@ -103,7 +103,8 @@ def one_order(f: TradeOff, rate: Any) -> TradeOff:
         result = base @ Identity()
     elif isinstance(base, Subsampled) and not base.flipped and not symbols_of(rate, base.p):
         result = Subsampled(base.operands[0], Fraction(base.p) * Fraction(rate))
-    return limited(result, f.tightness)
+    # The worst pair of several may be another one once both are sampled.
+    return limited(result, f.tightness if f.tightness == PAIR or rate == 1 else BOUND)
 
 
 class Subsampled(Derived):

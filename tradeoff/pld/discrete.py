@@ -130,7 +130,7 @@ def too_many(name: str, count: float) -> SizeError:
     """Return the error of a law with ``count`` atoms, more than the cap."""
     return SizeError(
         f"{name} has {count:.3g} atoms, above the cap of {MAX_ATOMS}; "
-        "bound it by a Gaussian or split the question"
+        "bound it by its rho, with to.conversions.from_zcdp, or ask about fewer rounds"
     )
 
 

@@ -180,7 +180,7 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     plan
         A plan, or a mechanism that runs once.
     delta
-        Probability in (0, 1] at which epsilon is stated.
+        Probability in [0, 1] at which epsilon is stated.
     failure
         Failure probability of the Gaussian guarantee, in [0, 1].
 
@@ -202,7 +202,7 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         plan = Plan({plan: 1}, plan.adjacency or "add-remove")
     if not isinstance(plan, Plan):
         raise KindError(f"plan must be a Plan or a mechanism, got {shown(plan)}")
-    delta = number("delta", delta, 0, 1, open_low=True)
+    delta = number("delta", delta, 0, 1)
     f = plan.guarantee()
     epsilon, power = f.bounds.epsilon(delta), 100 * (1 - Bounds.of(f(0.01)))
     least = rounded(max(epsilon.lower, 0.0), "lower", 4)
@@ -212,15 +212,12 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         values = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in mechanism.parameters().items()}
         given = ", ".join(f"{k} = {v}" for k, v in values.items() if k != "adjacency")
         described.append(f"{n:,} run{'s' * (n != 1)} of {type(mechanism).__name__} ({given})")
-    listed = " and ".join(filter(None, [", ".join(described[:-1]), *described[-1:]]))
-    neighbours = {
-        "add-remove": "differ by adding or removing one record",
-        "replace-one": "differ in the value of one record",
-    }
+    listed = " and ".join(filter(None, [", ".join(described[:-1]), *described[-1:]])) or "nothing"
+    change = "by adding or removing" if plan.adjacency == "add-remove" else "in the value of"
     both = f" (the exact epsilon is at least {least})" if f.exact else ""
     sentences = [
         f"The release consists of {listed}.",
-        f"For data sets that {neighbours[plan.adjacency]}, it is ({most}, {delta:g})-DP{both}",
+        f"For data sets that differ {change} one record, it is ({most}, {delta:g})-DP{both}",
         f"and {mu}-GDP except with probability {failure:g}.",
         "A membership attack with a false-positive rate of 1 % has a true-positive rate of at most",
         f"{rounded(power.upper, 'upper', 3)} %, and the advantage of any attack (true-positive minus",
@@ -231,6 +228,8 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     if any(getattr(m, "scheme", None) == "poisson" for m in plan.mechanisms):
         sentences.append("The guarantee requires that every batch is an independent Poisson sample;")
         sentences.append("it does not hold for shuffled batches.")
+    if any(m.kind in {"randomized-response", "rappor", "subset-selection"} for m in plan.mechanisms):
+        sentences.append("Of a local randomiser, a record is one answer, which is replaced.")
     sentences.append("It covers one record, not several records of one person,")
     sentences.append("and not the choice of hyperparameters on the same data.")
     return " ".join(sentences)

@@ -387,7 +387,8 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
     events = needed("dp_accounting.dp_event", remedy)
     if left_out and not hasattr(events, "EpsilonDeltaDpEvent"):
         raise MissingExtraError(
-            "dp_accounting must have an EpsilonDeltaDpEvent for a failure; use failure=0, or one above 0.6"
+            "dp_accounting must have an EpsilonDeltaDpEvent for a failure; use failure=0, or a release of "
+            "dp_accounting after 0.6"
         )
     mu = least(f, left_out).mu.upper
     if mu == float("inf"):

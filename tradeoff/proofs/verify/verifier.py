@@ -46,7 +46,8 @@ def verify(certificate: Certificate) -> Verification:
     ['>=', '<=']
     """
     if not isinstance(certificate, Certificate):
-        raise DomainError(f"certificate must be a Certificate, got {shown(certificate)}; use from_json")
+        remedy = "use Certificate.from_json"
+        raise DomainError(f"certificate must be a Certificate, got {shown(certificate)}; {remedy}")
     malformed = AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
     try:
         for effort in range(len(EFFORTS)):
