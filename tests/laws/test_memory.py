@@ -4,7 +4,6 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise
 from operator import matmul
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 import scipy.stats
 
 import tradeoff as to
-from tradeoff.accounting.conjugation import conjugate
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 
@@ -121,12 +119,3 @@ def test_the_order_of_factors_does_not_matter(factors):
     assert one == other
     for kind, at in QUESTIONS[::3]:
         assert answer(one, kind, at) == answer(other, kind, at)
-
-
-def test_conjugate_of_many_slopes_equals_one_at_a_time():
-    slopes, points = np.geomspace(1e-6, 10, 9), np.linspace(0, 8, 9)
-    low, high = conjugate(lambda x: (np.exp(-x), np.exp(-x)), slopes, points)
-    for k, slope in enumerate(slopes):
-        alone = conjugate(lambda x: (np.exp(-x), np.exp(-x)), np.array([slope]), points)
-        assert (low[k], high[k]) == (alone[0][0], alone[1][0])
-    assert all(a >= b for a, b in pairwise(low.tolist()))
