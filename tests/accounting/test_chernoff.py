@@ -13,7 +13,7 @@ from tests.accounting.laws import atomic, pairs
 from tests.strategies import log_uniform
 from tests.truth.balls import digits
 from tests.truth.continuous import Gaussian
-from tradeoff.accounting.contour.engine import ContourCache, ContourEngine
+from tradeoff.accounting.contour.engine import ContourCache
 from tradeoff.accounting.contour.line import _LEAST, _MOST, Chernoff, ContourLine, chernoff_epsilon
 from tradeoff.accounting.contour.place import LEFT
 from tradeoff.accounting.planner import Composition
@@ -196,17 +196,6 @@ def test_beyond_last_node_bounds_integral(share, last):
         assert true <= result <= 1.5 * true if last > 1 else true <= result
 
 
-def test_smoothed_line_has_few_nodes():
-    """Atoms never let the product decay; nodes end where the rest is small next to what smoothing moves."""
-    engine = ContourEngine([LaplaceLaw(0.1)], [100], symmetric=True)
-    low, high = engine.answer("delta", np.array([0.1]), 1e-8)
-    assert high[0] - low[0] <= 1e-8 * high[0]
-    lines = engine.forward
-    aim = float(lines.snap_to_grid("delta", np.array([0.1]))[0])
-    drawn = lines.enclose("delta", aim, engine.initial_effort("delta", 1e-8))
-    assert len(drawn.line.log) <= 150_000
-
-
 @pytest.mark.parametrize("x", [1.0, 1e6, 1e9, 1e12])
 @pytest.mark.parametrize("seed", range(5))
 def test_alias_of_large_exponents_is_not_rounded_down(x, seed):
@@ -219,21 +208,3 @@ def test_alias_of_large_exponents_is_not_rounded_down(x, seed):
     kappa = ((c - 1) / c) ** (c - 1) / c
     alias = kappa * (side.log_m - (c - line.c) * x).exp() * fall / (1 - fall)
     assert alias <= line._alias(side, np.array([x]))[0]
-
-
-@pytest.mark.parametrize("c", [1.5, 0.4])
-@pytest.mark.parametrize(("step", "size"), [(0.05, 20), (1.5, 20), (2.5, 4), (0.05, 400)])
-@pytest.mark.parametrize("x", [-1.0, 0.5, 2.0])
-def test_psi_of_coarse_line_holds_truth(c, step, size, x):
-    """Of mu = 1, whose K(z) = (z^2 - z)/2."""
-    y = step * np.arange(size)
-    sides = (Chernoff(at, max((at * at - at) / 2, 0.0)) for at in ((1.0, 3.0) if c > 1 else (0.0, 1.0)))
-    line = ContourLine(
-        *(c, (c * c - c) / 2, 1e-15, c - 0.5, 1e-15, step, -(y * y) / 2 + 0j, 1e-15 * np.ones(size)),
-        *(math.exp(-(y[-1] ** 2) / 2), *sides, 0.0, 1.0),
-    )
-    (low,), (high,) = line.psi(np.array([x]))
-    delta = mp.ncdf(0.5 - x) - mp.exp(x) * mp.ncdf(-0.5 - x)
-    psi = delta if c > 1 else 1 - delta
-    assert low <= psi <= high
-    assert (high - low <= 1e-12) == (size == 400)

@@ -1,15 +1,16 @@
 import math
 from fractions import Fraction
 
-import mpmath as mp
 import numpy as np
 import pytest
 from flint import acb, arb, ctx
 
 import tradeoff as to
+from tests.accounting.moments import verified
 from tests.truth.claims import check
-from tests.truth.continuous import Gaussian, Gaussians
-from tests.truth.operators import Mixture, Subsampled
+from tests.truth.continuous import Gaussians
+from tests.truth.mixtures import NormalMixtures
+from tests.truth.operators import Mixture
 from tradeoff.accounting.contour.engine import ContourCache, ContourEngine
 from tradeoff.accounting.contour.split import Marks, split
 from tradeoff.accounting.planner import Composition
@@ -19,24 +20,25 @@ from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD, ReversedPLD, SubsampledPLD
-from tradeoff.proofs.verify.contour import Contour, Product
 
 CASES = [(1.0, 1e-5, 30, 40.0), (0.25, 0.001, 1000, 50.0), (2.0, 3e-4, 5, 60.0), (0.1, 0.02, 10, 36.0)]
 
 
-def moment(law, rate, z):
-    """Return E e^(zL) of a damped law in balls: a trapezoid sum on Im x = 0.04, where e^(iyL) falls.
+def moment_of_window(mu, rate, window, z):
+    """Return E e^(zL) (w(t; last) - w(t; first)) in balls: a trapezoid sum on Im t = 1/(2k).
 
-    Its error is e^(-2 pi 0.04/h) = e^-50 of the modulus in a strip of that half-width.
+    Its error is e^(-2 pi 400/(2k)) of the modulus in a strip of that half-width, at most e^-34.
     """
-    base, h = law.part.base, arb(1) / 200
-    mu, k, last, p = arb(base.scale), arb(base.sharp), arb(base.last), arb(rate)
-    total = acb(0)
-    for j in range(-2800, int(200 * (base.last + 1.5))):
-        x = acb(h * j, arb(1) / 25)
-        ratio = 1 - p + p * (mu * x - mu * mu / 2).exp()
-        total += (z * ratio.log() - x * x / 2 - (k * (x - last)).exp()).exp()
-    return total * h / (2 * arb.pi()).sqrt()
+    first, last, k = window
+    total, shift = acb(0), arb(1) / (2 * arb(k))
+    for j in range(-4400, 400 * int(min(last, 40.0) + 3)):
+        t = acb(arb(j) / 400, shift)
+        loss = (1 - arb(rate) + arb(rate) * (arb(mu) * t - arb(mu) ** 2 / 2).exp()).log()
+        weight = (-(k * (t - last)).exp()).exp()
+        if first > -math.inf:
+            weight -= (-(k * (t - first)).exp()).exp()
+        total += weight * (z * loss - t * t / 2).exp()
+    return total / 400 / (2 * arb.pi()).sqrt()
 
 
 def check_transform(transform, y, moment, tiny):
@@ -57,9 +59,9 @@ def check_transform(transform, y, moment, tiny):
 def test_damped_transform_holds_truth(mu, rate, count, level, c):
     law = damped_law(SubsampledPLD(GaussianLaw(mu), rate), count, level)
     assert isinstance(law, DampedPLD)
-    y = np.array([0.3 / (mu * rate), 7.0 / (mu * rate)])
-    transform = law.transform(c, 42.0 + math.log(count))
-    check_transform(transform, y, lambda at: moment(law, rate, acb(c, at)), 1e-19)
+    y, base = np.array([0.3 / (mu * rate), 7.0 / (mu * rate)]), law.part.base
+    transform, window = law.transform(c, 42.0 + math.log(count)), (-math.inf, base.last, base.sharp)
+    check_transform(transform, y, lambda at: moment_of_window(mu, rate, window, acb(c, at)), 1e-19)
 
 
 @pytest.mark.parametrize(("mu", "rate", "count", "level"), CASES)
@@ -115,13 +117,6 @@ def test_epsilon_of_sampled_steps_is_narrow(sigma, rate, count, delta, width):
     assert low <= above
 
 
-def verified(sigma, rate, count, x, bits):
-    """Return the bounds of the verifier, which shares nothing with the engine and has its own contour."""
-    law = {"kind": "thinned", "p": rate, "base": {"kind": "gaussian", "mu": 1 / sigma}}
-    with ctx.workprec(bits):
-        return Contour(Product([{"law": law, "count": count}]), x, middle=False, count=2**13).bound
-
-
 @pytest.mark.parametrize(
     ("sigma", "rate", "count", "delta"),
     [
@@ -135,7 +130,7 @@ def test_epsilon_between_two_bells_is_narrow_and_holds_truth(sigma, rate, count,
     plan = to.Plan({to.mechanisms.SubsampledGaussian(sigma, rate): count})
     low, high = plan.guarantee().bounds.epsilon(delta)
     assert 0 <= high - low < 1e-9
-    bound = verified(sigma, rate, count, low, 512)
+    bound = verified(SubsampledPLD(GaussianLaw(1 / sigma), rate), count, low, 512)
     with ctx.workprec(512):
         assert bound(low).upper() >= delta >= bound(high).lower()
 
@@ -164,18 +159,11 @@ def test_law_without_rare_means_encloses_profile_of_whole(backwards):
     assert 0 < 20 * lost < math.exp(7 - 50)
     x = np.linspace(-0.5, 3.0, 8)
     low, high = (less.base if backwards else less).tail(x)
-    with mp.workdps(40):
-        means = [(mp.mpf(w.numerator) / w.denominator, mp.mpf(k) / 3) for k, w in BINOMIAL.items()]
-        for k, each in enumerate(x.tolist()):
-
-            def loss(t, each=each):
-                return mp.log(mp.fsum(w * mp.exp(m * t - m * m / 2) for w, m in means)) - each
-
-            root = mp.findroot(loss, (-20, 12), "anderson")
-            truth = mp.fsum(w * mp.ncdf(m - root) for w, m in means) - mp.exp(each) * mp.ncdf(-root)
-            # Backwards the profile at -x is 1 - e^-x + e^-x delta(x), and lacks as much.
-            most = lost * mp.exp(each) if backwards else lost
-            assert low[k] <= truth <= high[k] + most
+    spec = NormalMixtures(((0, 1),), tuple(BINOMIAL.items()), 3)
+    for k, each in enumerate(x.tolist()):
+        # Backwards the profile at -x is 1 - e^-x + e^-x delta(x), and lacks as much.
+        most = lost * math.exp(each) if backwards else lost
+        assert low[k] <= spec.delta(each) <= high[k] + most
 
 
 @pytest.mark.parametrize("backwards", [pytest.param(False, marks=pytest.mark.slow), True])
@@ -214,23 +202,6 @@ WINDOWS = [
 ]
 
 
-def moment_of_window(mu, rate, window, z):
-    """Return E e^(zL) (w(t; last) - w(t; first)) in balls: a trapezoid sum on Im t = 1/(2k).
-
-    Its error is e^(-2 pi 400/(2k)) of the modulus in a strip of that half-width, at most e^-34.
-    """
-    first, last, k = window
-    total, shift = acb(0), arb(1) / (2 * arb(k))
-    for j in range(-4400, 400 * int(min(last, 12.0) + 3)):
-        t = acb(arb(j) / 400, shift)
-        loss = (1 - arb(rate) + arb(rate) * (arb(mu) * t - arb(mu) ** 2 / 2).exp()).log()
-        weight = (-(k * (t - last)).exp()).exp()
-        if first > -math.inf:
-            weight -= (-(k * (t - first)).exp()).exp()
-        total += weight * (z * loss - t * t / 2).exp()
-    return total / 400 / (2 * arb.pi()).sqrt()
-
-
 @pytest.mark.parametrize(("mu", "rate", "first", "last", "sharp"), WINDOWS)
 @pytest.mark.parametrize("c", [0.0, 2.5])
 @np.errstate(all="ignore")  # as ``split`` does: nodes that are left out have no logarithm
@@ -260,7 +231,7 @@ def test_transform_of_a_window_holds_truth(mu, rate, first, last, sharp, c):
 def test_split_holds_truth(sigma, rate, count, delta, x):
     cache = ContourCache([SubsampledPLD(GaussianLaw(1 / sigma), rate)], [count])
     enclosure = split(cache.laws[0], count, cache.cumulant, x, math.log(delta))
-    bound = verified(sigma, rate, count, x, 384)
+    bound = verified(cache.laws[0], count, x, 384)
     with ctx.workprec(384):
         for at in (0.97 * x, x, 1.02 * x):
             ((low,), (high,)), truth = enclosure.bound(np.array([at])), bound(at)
@@ -273,16 +244,6 @@ def test_split_holds_truth(sigma, rate, count, delta, x):
 def test_epsilon_of_rare_steps_at_small_delta_is_narrow(n, delta):
     low, high = (to.subsample(to.Gaussian(1.0), 1e-5) ** n).bounds.epsilon(delta)
     assert 0 <= high - low < 1e-8
-
-
-@pytest.mark.parametrize("x", [0.0018, 0.03, 0.5])
-def test_split_of_one_step_holds_truth(x):
-    mu, rate = 2.26, 5.85e-4
-    truth = Subsampled(Gaussian(mu), rate).delta(x)
-    cache = ContourCache([SubsampledPLD(GaussianLaw(mu), rate)], [1])
-    enclosure = split(cache.laws[0], 1, cache.cumulant, x, float(truth.log()))
-    (low,), (high,) = enclosure.bound(np.array([x]))
-    check(to.Bounds(low, high), truth, 1e-9)
 
 
 @pytest.mark.parametrize("backwards", [False, True])

@@ -8,7 +8,7 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.accounting.laws import atomic, gaussian, laplace, pairs, thinned
+from tests.accounting.laws import atomic, gaussian, pairs, thinned
 from tests.strategies import log_uniform
 from tradeoff.accounting.lattice.discretise import discretise
 from tradeoff.pld.gaussian import GaussianLaw
@@ -146,17 +146,3 @@ def test_discretise_keeps_mass_beyond_nodes():
     for order in (law, ReversedPLD(law)):
         under = Measure(nodes, discretise(order, nodes).under)
         assert under.delta(far) > 0.999 * (1 - arb(-1).exp()) * true.delta(far)
-
-
-@pytest.mark.parametrize(
-    ("pair", "reach"), [(gaussian(1.0), 8.0), (laplace(0.7), 0.7)], ids=["gaussian", "laplace"]
-)
-def test_discretise_gap_is_second_order(pair, reach):
-    """Four times finer nodes make the gap of a law without stray atoms about sixteen times smaller."""
-    gaps = []
-    for cells in (128, 512):
-        nodes = np.linspace(-reach, reach, cells + 1)
-        result = discretise(pair[0], nodes)
-        over, under = (Measure(nodes, part).delta(arb(0)) for part in (result.over, result.under))
-        gaps.append(float(over + result.top - under))
-    assert 0 < gaps[1] < gaps[0] / 10

@@ -15,7 +15,7 @@ from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import masses
 from tradeoff.pld.normal_mixtures import MixturePair
-from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
+from tradeoff.pld.transformed import MixturePLD, SubsampledPLD
 
 
 def parts(true, low, high):
@@ -115,20 +115,6 @@ def test_cells_with_infinite_edges_hold_all_mass(name):
     edges, atoms = np.array([-np.inf, low - 1, (low + high) / 2, high + 1, np.inf]), law.atoms
     for tilt, mass in enumerate(masses(law.cells(edges), np.clip(edges, low - 2, high + 2))):
         assert np.sum(mass) + np.sum(np.exp(atoms.log_p + tilt * atoms.loss)) == pytest.approx(1, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", LISTED)
-def test_reversed_cells_swap_excess_and_deficit(name):
-    law, _ = LISTED[name]
-    edges = np.linspace(-0.01, 0.02, 5)
-    once, twice = ReversedPLD(law).cells(-edges[::-1]), ReversedPLD(ReversedPLD(law)).cells(edges)
-    direct = law.cells(edges)
-    for result, truth in (
-        (once.excess[::-1], direct.deficit),
-        (once.deficit[::-1], direct.excess),
-        (twice.excess, direct.excess),
-    ):
-        assert np.allclose(result, truth, rtol=1e-13, atol=0)
 
 
 def test_cells_of_subsampled_leaking_law_hold_all_mass():

@@ -15,38 +15,8 @@ from tradeoff.accounting.lattice.convolve import discounted, fft_error
 from tradeoff.intervals.roots import find_root
 from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddle, spread
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.special import integrate, log_pmf
 from tradeoff.pld.transformed import SubsampledPLD
 from tradeoff.pld.units import UNIT
-
-
-@given(
-    st.one_of(st.integers(1, 60), st.integers(1, 10**6)),
-    *(log_uniform(1e-6, 30.0), st.floats(0, 1), st.floats(-6, 6)),
-)
-def test_log_pmf_holds_truth_within_slack(n, epsilon, share, z):
-    centre, spread = n / (1 + np.exp(epsilon)), np.sqrt(n) / 2
-    k = np.unique(np.clip(np.round([0, 1, n - 1, n, share * n, centre + z * spread, centre]), 0, n))
-    log_p, slack = log_pmf(k, n, epsilon)
-    for i, value, claimed in zip(map(int, k), log_p.tolist(), slack, strict=True):
-        ways, e = arb(n + 1).lgamma() - arb(i + 1).lgamma() - arb(n - i + 1).lgamma(), arb(epsilon)
-        truth = ways - i * e.exp().log1p() - (n - i) * (-e).exp().log1p()
-        assert abs((value - truth).expm1()) <= claimed + 2.0**-53 * abs(value), (i, value)
-
-
-@given(st.floats(-30, 30), log_uniform(1e-9, 3.0), st.floats(0.01, 5))
-def test_integrate_tilted_gaussian_errs_within_rounding(start, width, mu):
-    stop = start + width
-    farthest = max(abs(start), abs(stop))
-    result, _ = integrate(
-        lambda x, _rise, fall: (np.exp(mu * x - x * x / 2), np.exp(-fall)),
-        *(np.array([end]) for end in (start, stop, farthest + mu + 1)),
-    )
-    mass = _between(arb(start) - mu, arb(stop) - mu)
-    truth = (arb(mu) ** 2 / 2).exp() * (2 * arb.pi()).sqrt() * mass
-    # the rule's 1e-15, the rounding of x and its square inside the integrand, and of stop - start
-    ulps = 16 + start * start + stop * stop + mu * (abs(start) + abs(stop))
-    assert abs(result.item(0) - truth) <= (1e-15 + ulps * 2.0**-52 + 4e-16 * farthest / width) * truth
 
 
 @pytest.mark.parametrize("size", [64, 1024, 2**14])

@@ -179,10 +179,11 @@ def test_hockey_stick_in_floats_is_at_least_the_truth(ratio):
     [
         (STEPS, "contour"),
         (to.PureDP(1) @ to.PureDP(0.5) ** 3, "exact"),
+        (to.PureDP(1) @ to.Laplace(0.3), "exact"),
         (to.Laplace(0.3) ** 2 @ to.subsample(to.Gaussian(1), 0.1), "lattice"),
         (to.Laplace(0.3) ** 2 @ to.Gaussian(1), "contour"),
     ],
-    ids=["many", "atoms", "few", "few with a Gaussian"],
+    ids=["many", "atoms", "atoms and noise", "few", "few with a Gaussian"],
 )
 @pytest.mark.parametrize("argument", [{"epsilon": 1.0}, {"delta": 1e-5}, {"alpha": 0.1}], ids=str)
 def test_explain_returns_the_answer_and_its_engines(curve, engine, argument):
