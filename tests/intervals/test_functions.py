@@ -32,20 +32,18 @@ def test_minimum_maximum_and_meet(x, y):
     assert functions.clip(x, -1.0, 2.0) == Bounds(*(min(max(side, -1.0), 2.0) for side in x))
 
 
+THIRD = Fraction(1, 3)
+
+
 @pytest.mark.parametrize(
-    "x", [Fraction(1, 3), Fraction(-1, 3), Fraction(1, 4), 1 + Fraction(1, 10**30), 1 / HUGE, -1 / HUGE]
+    "x",
+    [THIRD, -THIRD, Fraction(1, 4), 1 + Fraction(1, 10**30), 1 / HUGE, -1 / HUGE, HUGE, -HUGE, 2**53 + 1, 7],
 )
 def test_rational_returns_neighbouring_floats(x):
     low, high = functions.rational(x)
-    assert Fraction(low) <= x <= Fraction(high)
-    assert high == (low if Fraction(low) == x else math.nextafter(low, inf))
-
-
-def test_rational_of_overflowing_numbers():
-    assert functions.rational(HUGE) == Bounds(MOST, inf)
-    assert functions.rational(-HUGE) == Bounds(-inf, -MOST)
-    assert functions.rational(2**53 + 1) == Bounds(2.0**53, 2.0**53 + 2)
-    assert functions.rational(7) == Bounds(7.0, 7.0)
+    assert low == -inf or Fraction(low) <= x
+    assert high == inf or x <= Fraction(high)
+    assert high == (low if low == x else math.nextafter(low, inf))
 
 
 @pytest.mark.parametrize(
@@ -136,13 +134,6 @@ class TestRoots:
 
 
 class TestPolygons:
-    def test_lower_hull_keeps_vertices(self):
-        x, y = (
-            np.array([*map(Fraction, side)], dtype=object)
-            for side in ((0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 1, 0))
-        )
-        assert [list(side) for side in polygon.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
-
     @pytest.mark.parametrize("up", [False, True])
     def test_corners_round_to_one_side(self, up):
         lines = [(3, 1, 1), (1, 3, 1), (4, 4, 1), (3, 1, 0)]
