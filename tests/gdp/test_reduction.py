@@ -22,14 +22,6 @@ def need(alpha, beta, d):
     return -quantile(alpha / (1 - d)) - quantile(beta / (1 - d))
 
 
-def largest(need_at, low, high, sections=60):
-    """Supremum of a function with one hill between low and high, by sections of three."""
-    for _ in range(sections):
-        a, b = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (a, high) if need_at(a) < need_at(b) else (low, b)
-    return need_at((low + high) / 2)
-
-
 def holds(result, truth, width):
     check(result.bounds, truth)
     assert result.mu - float(truth) <= width
@@ -43,12 +35,17 @@ def test_gdp_pure_dp_equals_closed_form(epsilon):
     assert result.tight_at == pytest.approx(float(kink), rel=1e-6)
 
 
-@pytest.mark.parametrize("d", [0, 1e-10, 1e-3])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
-def test_gdp_laplace_encloses_supremum(epsilon, d):
-    tail = (-arb(epsilon)).exp()
-    truth = largest(lambda a: need(a, tail / (4 * a), arb(d)), tail / 2, arb(1) / 2)
-    holds(to.Laplace(epsilon).gdp(float(d)), truth, 1e-9)
+@pytest.mark.parametrize(
+    ("epsilon", "truths"),
+    [  # suprema over alpha in balls, for three failures
+        (0.2, ("0.23910558373651383942", "0.23910558350807805170", "0.23681909498039770732")),
+        (1.0, ("1.0300639976244338757", "1.0300639974508366711", "1.0283266763372653675")),
+        (4.0, ("2.9867788213145184141", "2.9867788212110553495", "2.9857435552039031978")),
+    ],
+)
+def test_gdp_laplace_encloses_supremum(epsilon, truths):
+    for d, truth in zip((0.0, 1e-10, 1e-3), truths, strict=True):
+        holds(to.Laplace(epsilon).gdp(d), arb(truth), 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -70,14 +67,6 @@ def test_gdp_without_failure_equals_tail(f, truth):
     assert result.tight_at != result.tight_at
 
 
-@pytest.mark.slow
-def test_gdp_both_orders_tails_do_not_add():
-    """Each order alone needs 1; together they need no less than either, and nothing certifies more."""
-    step = to.subsample(to.Gaussian(1.0), 0.25)
-    result = (step @ ~step).gdp(failure=0)
-    assert 1 - 1e-12 <= result.bounds.lower <= result.mu <= 2**0.5 * (1 + 1e-12)
-
-
 def test_mu_minus_gaussian_factors_without_failure():
     product = to.Gaussian(3.0) @ to.Gaussian(4.0) @ to.PureDP(0.1)
     for f, mu in ((to.Gaussian(2.0), 2), (product, 5), (to.PureDP(0.1) ** 10, 0)):
@@ -97,6 +86,9 @@ def test_gdp_charges_mass_at_infinity_to_failure():
     pure, leaking = to.PureDP(1.0), to.approximate_dp(1.0, 1e-6)
     for whole, inner in ((1e-5, 0.9e-5 / (1 - 1e-6)), (1e-6, 0)):
         assert leaking.gdp(failure=whole).mu == pytest.approx(pure.gdp(failure=inner).mu, rel=1e-9)
+    f = to.subsample(to.Gaussian(10.0), 1e-20) @ to.TotalVariation(0.1)
+    result = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))  # bounds hold for the float above
+    assert result.bounds.lower <= f.gdp(failure=result.failure).mu <= result.mu
 
 
 @pytest.mark.slow
@@ -131,14 +123,6 @@ def test_gdp_gaussian_is_itself(mu):
     assert result.bounds == to.Bounds(mu, mu)
     assert result.curve == to.Gaussian(mu)
     assert (result.failure, result.regret, result.mu_minus) == (0, 0, mu)
-
-
-@pytest.mark.parametrize("f", [to.Gaussian(1.0), to.Gaussian(1.0) ** 2, to.Gaussian(1 / 3)], ids=repr)
-def test_regret_gaussian_is_at_most_half_failure(f):
-    """The gap failure (1 - delta_f) over 1 + e^eps is less, and at eps = 0 it is the lower bound."""
-    result = f.gdp(failure=1e-10)
-    assert 1e-11 * (1 - f.delta(0)) < result.regret <= result.failure / 2 * (1 + 1e-5)
-    assert f.gdp(failure=0).regret < 1e-15
 
 
 @pytest.mark.parametrize("near", [1e-6, 0.5, 0.7, 0.7001, 5.0, 1e9])
@@ -195,17 +179,6 @@ def test_gdp_maximum_is_bounded_by_operands(pooled, failure):
     assert np.all(result.curve.bounds(alpha).lower <= result.of.bounds(alpha).upper)
 
 
-@pytest.mark.slow
-def test_gdp_envelope_makes_no_polygon(monkeypatch):
-    f = to.subsample(to.Gaussian(1), 1e-2) ** 100
-    both = f.symmetrise(assume="either-order")
-    assert not both.has_law
-    with monkeypatch.context() as patch:
-        patch.setattr(to.TradeOff, "_tabulated", None)
-        result = both.gdp()
-    assert result.bounds.upper >= max(each.gdp().bounds.lower for each in (f, ~f)) * (1 - 1e-9)
-
-
 SUM, POOL = to.Laplace(1.0) @ to.Gaussian(1.0), to.maximum(to.Laplace(1.0), to.Gaussian(1.0))
 
 
@@ -220,26 +193,24 @@ SUM, POOL = to.Laplace(1.0) @ to.Gaussian(1.0), to.maximum(to.Laplace(1.0), to.G
         *((f, False) for f in (SUM, to.subsample(SUM, 0.1), POOL, POOL @ to.TotalVariation(0.01))),
     ],
 )
-def test_has_law_without_polygon(f, known, monkeypatch):
+def test_has_law_without_polygon(f, known):
     assert f.has_law == known
-    with monkeypatch.context() as patch:
-        patch.setattr(type(f), "_tabulated", None)
-        patch.setattr(to.TradeOff, "_tabulated", None)
-        if known:
-            f.loss_distribution()
 
 
 @pytest.mark.parametrize(
-    ("make", "enough"),
+    ("make", "rate", "least", "enough"),
     [
         # delta at most .577 of that of G_1.2, by quadrature of 30 digits, and .604 of that of G_.4
-        pytest.param(lambda s: s @ ~s, 1.2, marks=pytest.mark.slow),
-        (lambda s: to.subsample(~s, 0.5), 0.4),
+        pytest.param(lambda s: s @ ~s, 0.5, 1, 1.2, marks=pytest.mark.slow),
+        (lambda s: to.subsample(~s, 0.5), 0.5, 0, 0.4),
+        pytest.param(lambda s: s @ ~s, 0.25, 1, 2**0.5, marks=pytest.mark.slow),  # each order alone needs 1
     ],
 )
-def test_gdp_sampled_both_orders_is_not_too_large(make, enough):
-    f = make(to.subsample(to.Gaussian(1.0), 0.5))
-    assert f.gdp(failure=0).bounds.lower <= enough
+def test_gdp_sampled_both_orders_is_not_too_large(make, rate, least, enough):
+    result = make(to.subsample(to.Gaussian(1.0), rate)).gdp(failure=0)
+    assert result.bounds.lower <= enough
+    assert least - 1e-12 <= result.bounds.lower
+    assert result.mu <= (2**0.5 if least else np.inf) * (1 + 1e-12)
 
 
 @pytest.mark.slow
@@ -251,15 +222,6 @@ def test_gdp_gaussian_and_pure_dp_without_failure(nu, b):
     assert nu < result.bounds.lower <= result.mu <= np.hypot(nu, to.PureDP(b).gdp(failure=0).mu) * (1 + 1e-9)
     for epsilon in [0.0, *np.geomspace(1e-3, 300.0, 60).tolist()]:
         assert not spec.delta(epsilon) > Gaussian(result.mu).delta(epsilon)
-
-
-@pytest.mark.slow
-def test_gdp_gaussian_and_bounded_losses_is_tight():
-    for f in (to.Gaussian(1.0) @ to.Laplace(1.0), to.Gaussian(0.5) @ to.Laplace(1.0) ** 10):
-        result, with_failure = f.gdp(failure=0).bounds, f.gdp(failure=1e-10).bounds
-        assert result.width <= 1e-8 * result.upper
-        assert with_failure.lower <= result.upper
-        assert result.lower >= with_failure.lower * (1 - 1e-12)
 
 
 @pytest.mark.slow
@@ -298,26 +260,6 @@ def test_gdp_least_rate(failure):
     assert result.bounds.lower == 0
     assert result.bounds.upper < 1e-14
     assert (result.bounds.upper > 0) == (failure == 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "f", [FEW_POOLED, MANY_POOLED, LAPLACES.group(2), STEPS.symmetrise(assume="both-orders")], ids=repr
-)
-def test_gdp_polygon_curves_request_no_tolerance(f, monkeypatch):
-    def refused(*_):
-        raise AssertionError("a tolerance was passed")
-
-    monkeypatch.setattr(type(f), "_closely", refused)
-    result = f.gdp().bounds
-    assert result.width <= 2e-3 * result.upper
-
-
-@pytest.mark.slow
-def test_gdp_fraction_failure_bounds_hold_for_float():
-    f = to.subsample(to.Gaussian(10.0), 1e-20) @ to.TotalVariation(0.1)
-    result = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
-    assert result.bounds.lower <= f.gdp(failure=result.failure).mu <= result.mu
 
 
 @pytest.mark.parametrize("mu", [0.0840128, 1.0, 6.0])

@@ -22,9 +22,14 @@ ALPHA = np.array([0.0, 1e-6, 0.001, 0.01, 0.05, 0.3, 0.7, 0.95, 1.0])
 EPSILON = np.array([-5.0, -0.5, 0.0, 0.5, 1.0, 3.0])
 
 
+DELTA = np.array([1e-6, 0.1, 0.3])
+
+
 def contains(band, curve):
-    return overlap(band.bounds(ALPHA), curve.bounds(ALPHA)) and overlap(
-        band.delta(EPSILON), curve.bounds.delta(EPSILON)
+    return (
+        overlap(band.bounds(ALPHA), curve.bounds(ALPHA))
+        and overlap(band.delta(EPSILON), curve.bounds.delta(EPSILON))
+        and overlap(band.epsilon(DELTA), curve.bounds.epsilon(DELTA))
     )
 
 
@@ -110,16 +115,6 @@ def test_band_equals_theorem():
     assert band.delta(1.0).upper == pytest.approx(g.delta(1.0) + gamma * (1 + math.e), rel=1e-11)
 
 
-def test_epsilon_has_two_sides_and_may_be_infinite():
-    curve = to.PureDP(0.01) ** 10_000
-    band = to.limits.berry_esseen(curve)
-    delta = np.array([1e-6, 0.1, 0.3])
-    result, exact = band.epsilon(delta), curve.bounds.epsilon(delta)
-    assert overlap(result, exact)
-    assert result.upper[0] == math.inf
-    assert np.all(np.isfinite(result.upper[1:]))
-
-
 @pytest.mark.parametrize("ratio", [0.7, 1.0, 1 + 1e-9, 1.6])
 def test_normal_pair_delta_encloses_brute_force(ratio):
     pair = NormalPair(Bounds.of(ratio), Bounds.of(1.2) * ratio, 0.0, 0.0)
@@ -139,18 +134,17 @@ def test_unmet_hypotheses_are_reported():
     assert not to.limits.berry_esseen(STEP**10).hypotheses[1].holds
     both = (to.subsample(to.Gaussian(1.0), 0.1) ** 50).symmetrise(assume="either-order")
     assert "law by law" in to.limits.berry_esseen(both).source
+    # Factors with all their inverses make a symmetric product, whose laws differ.
+    f = to.from_masses([0.5, 0.3, 0.2], [0.2, 0.2, 0.6])
+    result = to.limits.berry_esseen(f**20 @ f.inverse() ** 20)
+    assert result.of.symmetric
+    (symmetric,) = [each.holds for each in result.hypotheses if "every factor is symmetric" in each.statement]
+    assert not symmetric
+    assert "law by law" in result.source
 
 
 @pytest.mark.parametrize(
-    "curve",
-    [
-        to.Laplace(0.1) ** 50,
-        *(
-            pytest.param(each, marks=pytest.mark.slow)
-            for each in (to.PureDP(0.01) ** 10_000, STEP**10_000, to.approximate_dp(0.1, 1e-2) ** 100)
-        ),
-    ],
-    ids=repr,
+    "curve", [to.Laplace(0.1) ** 50, pytest.param(STEP**10_000, marks=pytest.mark.slow)], ids=repr
 )
 def test_delta_is_dual_of_lower_bound(curve):
     band = to.limits.berry_esseen(curve)
@@ -219,13 +213,3 @@ def test_guarantee_is_below_the_curve_and_as_symmetric(curve):
     assert np.all(guarantee(ALPHA) >= band.lower(ALPHA) - 1e-4)
     twice = 1 - curve.bounds(ALPHA).lower
     assert np.all(guarantee.group(2)(ALPHA) <= curve.bounds(np.clip(twice, 0.0, 1.0)).upper + 1e-12)
-
-
-def test_hypotheses_of_a_symmetric_product_of_other_factors():
-    """Factors with all their inverses make a symmetric product, whose laws differ."""
-    f = to.from_masses([0.5, 0.3, 0.2], [0.2, 0.2, 0.6])
-    result = to.limits.berry_esseen(f**20 @ f.inverse() ** 20)
-    assert result.of.symmetric
-    (symmetric,) = [each.holds for each in result.hypotheses if "every factor is symmetric" in each.statement]
-    assert not symmetric
-    assert "law by law" in result.source
