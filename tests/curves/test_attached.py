@@ -12,13 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy
-from flint import arb
 
 import tradeoff as to
-from tests.truth.claims import check
 from tradeoff import _attached as attached
 from tradeoff import _methods
-from tradeoff.curves.parameters import MAX_LOSS, MIN_PROBABILITY, workers
+from tradeoff.curves.parameters import workers
 from tradeoff.curves.query import BoundsView
 from tradeoff.errors import DomainError, SymbolError
 
@@ -110,19 +108,3 @@ def test_parameter_that_is_not_one_real_number_is_refused(value):
     for build in (to.Gaussian, to.Laplace, to.PureDP, to.TotalVariation):
         with pytest.raises(DomainError, match=r"^\w+ must be one real number, got "):
             build(value)
-
-
-@pytest.mark.parametrize("family", [to.Gaussian, to.Laplace, to.PureDP], ids=lambda each: each.__name__)
-@pytest.mark.parametrize("loss", [0.0, MIN_PROBABILITY, 1e-12, 700.0, MAX_LOSS])
-def test_bounds_hold_the_truth_at_the_ends_of_losses(family, loss):
-    """delta(0) = 2 Phi(mu/2) - 1, 1 - e^(-eps/2) and tanh(eps/2)."""
-    half = arb(loss) / 2
-    truth = {to.Gaussian: (half / arb(2).sqrt()).erf(), to.Laplace: -(-half).expm1(), to.PureDP: half.tanh()}
-    check(family(loss).bounds.delta(0.0), truth[family], 1e-12)
-
-
-@pytest.mark.parametrize("delta", [0.0, MIN_PROBABILITY, 0.5, 1.0])
-def test_bounds_hold_the_truth_at_the_ends_of_probabilities(delta):
-    for curve in (to.TotalVariation(delta), to.subsample(to.TotalVariation(1), delta)):
-        result = curve.bounds.delta(0.0)
-        assert result.lower <= delta <= result.upper

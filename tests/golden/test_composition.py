@@ -9,7 +9,6 @@ import functools
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import tradeoff as to
@@ -67,15 +66,6 @@ def test_epsilon_is_inside_its_bounds(name, view, truths):
         # An error r of delta is one of about r in epsilon, as d log delta / d epsilon is below -1 here.
         assert holds(bounds, truth, error / min(truth, 1.0)), delta
         assert bounds.width < (WIDTH.get(name, 2e-4) if delta >= 1e-5 else 1e-3), delta
-    deltas = [delta for delta in truths if delta >= 1e-12]
-    result, truth = curve.bounds.epsilon(np.array([deltas])), np.array([[truths[delta] for delta in deltas]])
-    assert result.lower.shape == result.upper.shape == truth.shape
-    assert holds(result, truth, error * np.maximum(1 / truth, 1))
-    assert np.all(result.width < 1e-3)
-    if name in {"L100", "SG1", "MIX4"}:  # a tolerance is reached
-        bounds = curve.bounds.epsilon(1e-5, tol=2e-6)
-        assert bounds.width <= 2e-6
-        assert holds(bounds, truths[1e-5], error)
 
 
 @pytest.mark.parametrize(("name", "view", "truths"), list(tables("delta_at_epsilon")))

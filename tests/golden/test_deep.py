@@ -18,7 +18,6 @@ import mpmath as mp
 import pytest
 from flint import arb, ctx
 
-from tests.golden.oracle import laplace_power_delta
 from tests.truth import atoms, continuous
 from tests.truth.built import built
 from tests.truth.operators import Mixture, Product, ReversedPLD, Subsampled
@@ -218,13 +217,3 @@ def test_rows_agree_with_contours_in_balls(name, order):
         truth = Contour(product, epsilon, middle=False, count=2**13).bound(epsilon)
         assert truth.overlaps(arb(value) * (1 + arb(0, error + LAST_DIGIT)))
         assert truth.rel_accuracy_bits() > 20
-
-
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["method"] == "residues"])
-def test_rows_agree_with_residues(name):
-    known = arb(mp.nstr(laplace_power_delta(0.3, 0.7, 1), 45)) / continuous.Laplace(0.7).delta(0.3)
-    assert abs(known - 1) < 1e-40
-    (f,) = CASES[name]["factors"]
-    for epsilon, value, error in CASES[name]["f"]["delta"]:
-        truth = laplace_power_delta(epsilon, f["epsilon"], f["count"])
-        assert abs(truth / mp.mpf(value) - 1) <= error + LAST_DIGIT

@@ -17,20 +17,6 @@ def near(curve, epsilon, expected, off):
     assert holds(curve.bounds.delta(epsilon), expected, off)
 
 
-def close(mass):
-    """Tolerance of numpy.isclose, with which dp_accounting compares tables of masses."""
-    return 1e-8 + 1e-5 * abs(mass)
-
-
-def holds_cells(curve, masses, off, step=1.0):
-    """Check Q((k - 1) step < L <= k step) for consecutive k."""
-    whole = sorted(masses)
-    cdf = curve.law.cdf([k * step for k in (whole[0] - 1, *whole)], under="Q")
-    cells = cdf.lower[1:] - cdf.upper[:-1], cdf.upper[1:] - cdf.lower[:-1]
-    for low, high, k in zip(*cells, whole, strict=True):
-        assert holds(to.Bounds(low, high), masses[k], off(masses[k]))
-
-
 def dots(masses, infinite, step=1.0):
     """Return delta at the grid points of connect-the-dots masses."""
     return {

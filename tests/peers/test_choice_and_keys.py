@@ -70,17 +70,6 @@ def test_renyi_of_one_choice_agrees_and_discrete_gaussian_keys_are_unsafe_in_the
         assert delta < curve.bounds.delta(60.0).lower / 7
 
 
-@pytest.mark.parametrize(("epsilon", "n"), [(0.01, 1), (1.0, 1), (100.0, 1), (1.0, 100)])
-def test_expected_loss_of_laplace_noise(epsilon, n):
-    # RDP, test_laplace: order 1 at most min(eps, eps^2/2) a run; eps in all.
-    curve = to.Laplace(epsilon) ** n
-    assert curve.renyi(1.0) == pytest.approx(n * (math.exp(-epsilon) + epsilon - 1), rel=1e-9)
-    assert curve.renyi(1.0) <= n * min(epsilon, epsilon**2 / 2)
-    assert holds(curve.bounds.epsilon(0.0), n * epsilon, 5e-8)
-    # PA and RDP, test_permute_and_flip_matches_laplace: no proof is given there; pure privacy is below it.
-    assert m.PermuteAndFlip(epsilon).curve() <= to.Laplace(epsilon)
-
-
 @pytest.mark.parametrize(
     ("scale", "threshold", "contribution", "noise", "epsilon", "delta"),
     [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tests.peers.agreement import close, cut_batches, dots, holds, holds_cells, near, one_order, replaced
+from tests.peers.agreement import cut_batches, dots, holds, near, one_order, replaced
 from tradeoff import mechanisms as m
 
 THREE_SHIFTS = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2]).curve()
@@ -177,40 +177,6 @@ def test_mixtures_on_an_integer_grid_are_unsafe_in_the_peer(
     curve = one_order(m.MixtureOfGaussians(sigma, sensitivities, probabilities).curve(), adjacency)
     for epsilon, delta in dots(masses, infinite).items():
         assert delta < curve.bounds.delta(epsilon).lower - 2e-4
-
-
-BY_MASS = {
-    # PLD, test_gaussian_varying_standard_deviation_and_sensitivity, REPLACE_ONE: Q(k - 1 < L <= k).
-    # The optimistic table of ..._optimistic has the same masses, one step lower.
-    (1, 1, 0.8): {0: 0.14467727, 1: 0.23519769, 2: 0.26750658},
-    (5, 5, 0.6): {1: 0.35647862},
-    (1, 2, 0.4): {1: 0.36921424, 2: 0.13256016, 3: 0.08727219},
-    (3, 6, 0.2): {1: 0.47280851, 2: 0.06563991},
-    # PLD, test_mixture_gaussian_discretization.
-    (0.5, "add"): {2: 0.3045079, 1: 0.22891269},
-    (0.5, "remove"): {3: 0.10672757, 2: 0.1421942, 1: 0.17070797, 0: 0.17687728, -1: 0.144677},
-    (0.3, "add"): {3: 0.18512511, 2: 0.16071804, 1: 0.12536095},
-    (0.3, "remove"): {5: 0.05979597, 4: 0.07257058, 3: 0.08541692, 2: 0.09686874}
-    | {1: 0.10497753, 0: 0.10751992, -1: 0.10233776, -2: 0.08761942},
-    # PLD, test_truncated_gaussian_varying_dataset_size: rate 1/2, batches of 2, sigma 1, both orders alike.
-    # Above 1 only the full batches are left there, in which a record gives way; lower cells are cut.
-    (3,): {2: 0.028230690898060747, 3: 0.017026874561262836},
-    (4,): {2: 0.053075111787205725, 3: 0.031098596901848144},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", BY_MASS, ids=str)
-def test_masses_of_cells(key):
-    masses = BY_MASS[key]
-    match key:
-        case sigma, sensitivity, rate:
-            holds_cells(replaced(sigma, sensitivity, rate), masses, lambda _: 3e-8)
-        case step, adjacency:
-            holds_cells(one_order(THREE_SHIFTS, adjacency), masses, close, step)
-        case (records,):
-            full, moved = cut_batches(records, 0.5, 2, 1.0)
-            holds_cells(moved, {k: mass / full for k, mass in masses.items()}, lambda _: 5e-8 / full)
 
 
 @pytest.mark.parametrize(

@@ -118,36 +118,6 @@ def test_certify_takes_the_worse_order_and_raises_where_nothing_can_be_proved(mo
         to.certify(curve, "delta", 0.5)
 
 
-def _factor(draw):
-    """Return a random law and a count."""
-    scale, count = math.exp(draw.uniform(-4, 0.5)), int(math.exp(draw.uniform(0, 5)))
-    kinds = [
-        lambda: (to.subsample(to.Gaussian(scale), math.exp(draw.uniform(-8, -1))), count**2),
-        lambda: (to.Gaussian(scale), count),
-        lambda: (to.Laplace(scale), count),
-        lambda: (to.PureDP(scale), count),
-        lambda: (to.approximate_dp(scale, 1e-9), count),
-        lambda: (~to.subsample(to.PureDP(scale), 0.2), count),
-        lambda: (to.from_masses([0.5, 0.25, 0.25], [0.25, 0.25, 0.5]), min(count, 20)),
-    ]
-    return draw.choice(kinds)()
-
-
-@pytest.mark.parametrize("seed", [*(pytest.param(k, marks=pytest.mark.slow) for k in (0, 1, 4)), 3, 5, 8, 9])
-def test_certify_random_plans_verify(seed):
-    draw = random.Random(seed)
-    for _ in range(3):
-        curve = to.Identity()
-        for factor, count in (_factor(draw) for _ in range(draw.choice([1, 1, 2]))):
-            curve = curve @ factor**count
-        question = draw.choice(["epsilon", "delta"])
-        at = 10 ** draw.uniform(-9, -3) if question == "epsilon" else draw.uniform(0, 3)
-        try:
-            certified(curve, question, at)
-        except NoClosedForm as error:
-            assert "certify curve.lower" in str(error)  # noqa: PT017 - few plans are beyond the verifier
-
-
 GAUSSIAN = {"kind": "gaussian", "mu": 0.8}
 STEP = {"kind": "thinned", "p": 0.03, "base": GAUSSIAN}
 RESPONSE = {"kind": "response", "epsilon": 0.3}

@@ -93,12 +93,10 @@ def test_two_jobs_return_the_same_in_order_and_the_example_draws(tmp_path, monke
         assert [next(rows) for _ in range(6)] == list(to.sweep(product, grid))[:6]
         rows.close()
     assert list(to.sweeps.stream(product, grid, n_jobs=2)) == list(to.sweep(product, grid))
-    pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     grid = {"mu": [0.5, 1.0], "delta": [1e-5, 1e-9]}
     function = lambda mu, delta: to.Gaussian(mu).epsilon(delta)  # noqa: E731 - a lambda must travel too
     assert to.sweep(function, grid, n_jobs=2) == to.sweep(function, grid)
     assert os.getpid() not in to.sweep(process, {"x": range(4)}, n_jobs=2)["value"]
-    joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     with pytest.raises(SweepError, match="use n_jobs=1"):
         to.sweep(lambda n: (i for i in range(n)), {"n": [1, 2]}, n_jobs=2)
     with pytest.raises(SweepError, match=r"cannot pickle '_thread.lock' object; use n_jobs=1$"):
