@@ -18,8 +18,7 @@ from tests.truth.balls import ball
 from tests.truth.claims import check
 from tests.truth.continuous import Gaussians, Laplace
 from tests.truth.operators import Product
-from tests.truth.polygons import Polygon
-from tradeoff.errors import CurveError, DomainError
+from tradeoff.errors import DomainError
 from tradeoff.families.laplace import BoundedRange
 from tradeoff.limits.moments import closed_form
 
@@ -68,15 +67,6 @@ def test_gaussian_epsilon_brackets_delta(mu, delta, power):
             profiles.append(tails[0] - x.exp() * tails[1])
         assert profiles[0] >= arb(delta) >= profiles[1]
     assert high <= math.nextafter(low, math.inf)
-
-
-@pytest.mark.parametrize(
-    "f", [to.Gaussian(1.0), to.Laplace(1.0), to.PureDP(1.0), BoundedRange(1.0)], ids=repr
-)
-def test_epsilon_of_arrays_matches_scalars(f):
-    delta = np.append(np.geomspace(1e-300, 0.5, 20), [0.9, 1 - 1e-9])
-    low, high = f.bounds.epsilon(delta)
-    assert [tuple(f.bounds.epsilon(d)) for d in delta.tolist()] == list(zip(low, high, strict=True))
 
 
 LONG = np.concatenate([np.geomspace(1e-300, 0.5, 200), 1 - np.geomspace(1e-15, 0.5, 200), [0.0, 1.0]])
@@ -162,34 +152,6 @@ def test_products_of_total_variations_whose_deltas_round_to_1_differ():
     assert to.TotalVariation(1e-60) ** 2 != to.TotalVariation(2e-60)  # less by 1e-120
 
 
-def polygons():
-    """Draw convex polygons at every scale, most of whose segments are short."""
-    rng = np.random.default_rng(7)
-    for _ in range(150):
-        scale = 10.0 ** -rng.choice([0, 0, 1, 5, 16, 100, 300, 308, 310, 320])
-        x = np.unique(
-            np.append(rng.random(rng.integers(1, 5)) * scale, [0.0, rng.choice([1.0, 0.5, rng.random()])])
-        )
-        top = rng.choice([1.0, rng.random(), 1e-300, 1e-310])
-        y = top * np.linspace(1.0, 0.0, len(x)) ** rng.choice([1.0, 2.0, 3.0])
-        try:
-            yield to.PiecewiseLinear(x, y), scale, rng
-        except CurveError:  # not convex as drawn
-            continue
-
-
-def test_polygons_at_every_scale_contain_truth():
-    for f, scale, rng in polygons():
-        near = [float(np.nextafter(v, side)) for v in f.alpha for side in (0.0, v, 1.0)]
-        alpha = np.concatenate([near, rng.random(4), rng.random(4) * scale])
-        exact, spec = f.rational(), Polygon(*zip(*f.vertices, strict=True))
-        for a, low, high in zip(alpha.tolist(), *f.bounds(alpha), strict=True):
-            check((low, high), exact.at(F(a)))
-            assert high - low <= 1e-14 * max(high, 1e-300)
-        for epsilon in (0.0, 1e-17, -1e-17, 0.1, -1.0, 5.0, 40.0, 680.0, -40.0, -740.0):
-            check(f.bounds.delta(epsilon), spec.delta(epsilon))
-
-
 def test_answers_at_ends_contain_truth():
     for f, mass in (
         (to.TotalVariation(0.25), arb(0.25)),
@@ -249,14 +211,6 @@ def test_order_of_irrational_mu_is_strict():
     assert steps.value == 99
     assert tuple(steps.bounds) == (99, 101)
     assert steps.evaluations < 20  # undecided questions are not repeated
-
-
-@pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.7, 5)])
-def test_certify_irrational_mu_stores_square(mu, n):
-    for curve in (to.Gaussian(mu) ** n, to.Gaussian(mu) ** n @ to.Laplace(0.1)):
-        certificate = to.certify(curve, "epsilon", 1e-5)
-        assert to.verify(certificate)
-        assert str(n * F(mu) ** 2) in certificate.to_json()
 
 
 @pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.1, 3)])

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -11,7 +11,6 @@ import scipy.stats as st
 from flint import arb
 
 import tradeoff as to
-from tests.truth.balls import ball
 from tests.truth.claims import check, overlap
 from tests.truth.continuous import Gaussian
 from tests.truth.line import Normals, Powers
@@ -30,15 +29,6 @@ def bell(x):
 
 def normal(mean):
     return lambda x: bell(x - mean)
-
-
-def waves(turns):
-    def truth(_):
-        half = [k * mpmath.pi / turns for k in range(-16 * turns, 16 * turns + 1, 2)]
-        gain = lambda x: mpmath.sin(turns * x) * mpmath.npdf(x) / 2  # noqa: E731 - a density
-        return sum(mpmath.quad(gain, [a, a + mpmath.pi / turns]) for a in half)
-
-    return lambda: to.from_densities(bell, lambda x: bell(x) * (1 + np.sin(turns * x) / 2)), truth
 
 
 def periods(number):
@@ -75,10 +65,7 @@ def narrow(s):
     """Two normal laws near 1000, to whose floats nodes are rounded."""
     p, q = (lambda x, at=at: bell((x - at) / s) / s for at in (1000.0, 1000.0 + s))
     support = 1000 - 64 * s, 1000 + 64 * s
-    return (
-        lambda: to.from_densities(p, q, breaks=[1000.0], support=support),
-        lambda epsilon: mpmath.ncdf(0.5 - epsilon) - exp(epsilon) * mpmath.ncdf(-0.5 - epsilon),
-    )
+    return lambda: to.from_densities(p, q, breaks=[1000.0], support=support), Gaussian(1.0).delta
 
 
 def overflowing(_):
@@ -120,14 +107,9 @@ def zero_of_a_density(epsilon):
 
 
 def rayleigh(scale, other):
-    """L = 2 log(s/t) - x^2 (1/t^2 - 1/s^2)/2, and 1 - e^(-x^2/2 s^2) lies below x."""
-
-    def truth(epsilon):
-        s, t = mpmath.mpf(1), mpmath.mpf(other) / mpmath.mpf(scale)
-        square = max((2 * mpmath.log(s / t) - epsilon) * 2 / (1 / t**2 - 1 / s**2), 0)
-        return -mpmath.expm1(-square / 2 / t**2) + exp(epsilon) * mpmath.expm1(-square / 2)
-
-    return lambda: to.from_scipy(st.rayleigh(scale=scale), st.rayleigh(scale=other)), truth
+    """x^2/2 s^2 is exponential."""
+    laws = (st.rayleigh(scale=each) for each in (scale, other))
+    return partial(to.from_scipy, *laws), Powers((Fraction(scale) / Fraction(other)) ** 2, "").delta
 
 
 def nodes_at_an_end(end):
@@ -146,23 +128,30 @@ def pole_at_0(pole):
     return lambda: to.from_densities(np.ones_like, pole, **UNIT), powers(1, 0.5)
 
 
-def triangles(low, high):
-    """Up and down on an interval: u > 1/(1 + e^-eps) is rejected, u the share from above."""
-    up, down = (
-        lambda x, sign=sign, end=end: 2 * sign * (x - end) / (high - low) ** 2 * ((x >= low) & (x <= high))
-        for sign, end in ((1, low), (-1, high))
-    )
-
-    def truth(epsilon):
-        u = 1 / (1 + exp(epsilon))  # where 1 - u = e^eps u
-        return 1 - (1 - u) ** 2 - exp(epsilon) * u**2
-
-    return lambda: to.from_densities(up, down, support=(low, high)), truth
-
-
 def scaled_laplace(scale):
     p, q = (lambda x, at=at: np.exp(-np.abs(x - at) / scale) / 2 / scale for at in (0.0, scale))
     return lambda: to.from_densities(p, q), lambda _: 1 - exp(-0.5)
+
+
+def student(df, shift):
+    """Return delta of Student's law of 1 or 3 degrees and its shift, from the roots of q - e^eps p."""
+
+    def below(x):
+        angle = mpmath.atan(x / mpmath.sqrt(df))
+        return (angle + (mpmath.sin(2 * angle) / 2 if df == 3 else 0)) / mpmath.pi
+
+    def truth(epsilon):
+        ratio = exp(mpmath.mpf(2 * epsilon) / (df + 1))
+        a, b, c = 1 - ratio, ratio * shift, df - ratio * df - ratio * mpmath.mpf(shift) ** 2
+        if a == 0:
+            return 2 * below(mpmath.mpf(shift) / 2)
+        if b * b <= a * c:  # no loss is at most, or none is above epsilon
+            return max(-mpmath.expm1(epsilon), 0)
+        low, high = sorted((-b + sign * mpmath.sqrt(b * b - a * c)) / a for sign in (1, -1))
+        p, q = (below(high - at) - below(low - at) for at in (0, shift))
+        return q - exp(epsilon) * p if a < 0 else 1 - q - exp(epsilon) * (1 - p)
+
+    return truth
 
 
 def of_scipy(p, q, truth):
@@ -177,9 +166,7 @@ PANELS = [
     (7.0, 0.9983872466691337, (1.0, 11.0, 33.0, 36.5, 60.0)),
 ]
 PLACES = (0.40208452693776586, 0.3495038076728312, 0.44220111583194066, 0.316581419227307, 0.7)
-SUPPORTS = [(-0.1, 0.7), (-0.4, 2.8), (0.2, 2.6), (-1.3, 3.5), (0.7, 2.3), (-0.2, 1.2)]
 CASES = [
-    *(pytest.param(*waves(turns), (0.0,), None, marks=SLOW) for turns in (3, 5, 7, 10)),
     *(pytest.param(*periods(number), (0.0,), None, marks=SLOW) for number in (32, 128)),
     (*heavy_tails(), (1.0, 5.0, 15.0, 30.0), None),
     *((*weak_pole(w, a), (0.5, 5.0, 60.0), None) for w, a in ((1e-12, 0.5), (1e-11, 0.9), (1e-10, 0.2))),
@@ -216,8 +203,9 @@ CASES = [
         (*pole_at_0(pole), (5.0, 20.0, 25.0, 40.0), 1e-11)
         for pole in (lambda x: 0.5 / np.sqrt(np.maximum(x, 1e-280)), root)
     ),
-    *((*triangles(*support), (0.0, 0.2, 0.25, 1.0, 3.0), 1e-9) for support in SUPPORTS),
     *((*scaled_laplace(scale), (0.0,), None) for scale in (1e9, 1e25)),
+    (lambda: to.LocationShift(st.t(3), 1.5), student(3, 1.5), (-6.0, -0.3, 0.0, 0.2, 0.7, 1.0, 2.5), 1e-11),
+    (lambda: to.LocationShift(st.cauchy(7, 2), -1), student(1, 0.5), (-6.0, -0.3, 0.0, 0.2, 0.7, 2.5), 1e-11),
 ]
 
 
@@ -306,28 +294,6 @@ def test_epsilon_of_kinks_and_poles_contains_truth():
     assert between.sup_loss == math.inf
 
 
-@pytest.mark.parametrize(
-    ("p", "q", "most"),
-    [
-        (st.expon(scale=3), st.expon(scale=2), math.log(1.5)),
-        (st.lomax(2, scale=3), st.lomax(3, scale=3), math.log(1.5)),
-        (st.halfcauchy(scale=2), st.expon(scale=2), math.log(math.pi / 2)),
-        (st.gamma(2, scale=3), st.gamma(2, scale=2.5), 2 * math.log(1.2)),
-        (st.rayleigh(scale=2), st.rayleigh(scale=1.5), 2 * math.log(2 / 1.5)),
-        (st.invgauss(1), st.invgauss(0.9), None),
-    ],
-)
-def test_delta_of_half_line_laws_contains_sums(p, q, most):
-    curve = to.from_scipy(p, q)
-    x = np.linspace(0, 60, 4001)
-    gained = np.maximum(np.diff(q.cdf(x)) - np.diff(p.cdf(x)), 0)
-    assert curve.bounds.delta(0.0).upper >= np.sum(gained) * (1 - 1e-6)
-    assert curve.delta(0.0) == pytest.approx(float(np.sum(gained)), rel=1e-2)
-    assert most is None or curve.sup_loss >= most
-    if most is not None and q.dist.name in {"expon", "lomax"}:
-        assert curve.epsilon(0.0) == pytest.approx(most, abs=1e-10)
-
-
 @pytest.mark.parametrize("law", [st.gamma(3), st.lognorm(1), st.beta(2, 2), st.rayleigh(), st.weibull_min(2)])
 def test_mass_at_infinity_of_half_line_laws_is_close(law):
     result = to.from_scipy(law, st.norm()).mass_at_infinity
@@ -338,103 +304,6 @@ def test_mass_at_infinity_of_half_line_laws_is_close(law):
 
 LOSSES = np.array([-6.0, -1.0, -0.3, 0.0, 0.2, 0.7, 1.0, 2.5, 12.0])
 ALPHAS = np.array([0.0, 1e-8, 0.01, 0.3, 0.8, 0.999, 1.0])
-
-
-def _t(df):
-    """Return density and cdf of Student's law with fifty digits."""
-    nu = mpmath.mpf(df)
-    scale = mpmath.gamma((nu + 1) / 2) / mpmath.sqrt(nu * mpmath.pi) / mpmath.gamma(nu / 2)
-
-    def cdf(x):
-        half = mpmath.betainc(nu / 2, 0.5, 0, nu / (nu + x * x), regularized=True) / 2
-        return half if x < 0 else 1 - half
-
-    return lambda x: scale * (1 + x * x / nu) ** (-(nu + 1) / 2), cdf
-
-
-def _normal(mean, sd):
-    return lambda x: mpmath.npdf(x, mean, sd), lambda x: mpmath.ncdf(x, mean, sd)
-
-
-def _beta(a, b):
-    def density(x):
-        return x ** (a - 1) * (1 - x) ** (b - 1) / mpmath.beta(a, b) if 0 < x < 1 else mpmath.mpf(0)
-
-    return density, lambda x: mpmath.betainc(a, b, 0, min(max(x, 0), 1), regularized=True)
-
-
-def _moved(law, shift):
-    density, cdf = law
-    return lambda x: density(x - shift), lambda x: cdf(x - shift)
-
-
-BETA = _beta(2, 3)
-PAIRS = {
-    "t": (lambda: to.LocationShift(st.t(3), 1.5), _t(3), _moved(_t(3), 1.5), 60),
-    "scaled cauchy": (lambda: to.LocationShift(st.cauchy(7, 2), -1), _t(1), _moved(_t(1), 0.5), 60),
-    "two scales": (lambda: to.from_scipy(st.norm(), st.norm(0.25, 2)), _normal(0, 1), _normal(0.25, 2), 40),
-    "other order": (lambda: ~to.from_scipy(st.norm(0.25, 2), st.norm()), _normal(0, 1), _normal(0.25, 2), 40),
-    "both bounded": (lambda: to.LocationShift(st.beta(2, 3), 0.125), BETA, _moved(BETA, 0.125), 1.125),
-    "two families": (lambda: to.from_scipy(st.norm(), st.t(5)), _normal(0, 1), _t(5), 40),
-    "densities": (
-        lambda: to.from_densities(st.norm.pdf, lambda x: st.norm.pdf(x, 0.25, 2)),
-        _normal(0, 1),
-        _normal(0.25, 2),
-        38,
-    ),
-}
-
-
-def _truth(p, q, epsilon, reach):
-    """Return delta from cdfs between the roots of q - e^eps p, by halving."""
-    ratio = mpmath.exp(mpmath.mpf(float(epsilon)))
-
-    def gain(x):
-        return q[0](x) - ratio * p[0](x)
-
-    grid = [mpmath.mpf(k) * reach / 150 for k in range(-150, 151)]
-    ends = [-mpmath.inf]
-    for a, b in pairwise(grid):
-        if (gain(a) > 0) != (gain(b) > 0):
-            low, high = a, b
-            for _ in range(110):
-                middle = (low + high) / 2
-                low, high = (middle, high) if (gain(middle) > 0) == (gain(a) > 0) else (low, middle)
-            ends.append(low)
-    ends.append(mpmath.inf)
-
-    def mass(law, a, b):
-        return (law[1](b) if b < mpmath.inf else 1) - (law[1](a) if a > -mpmath.inf else 0)
-
-    pieces = [mass(q, a, b) - ratio * mass(p, a, b) for a, b in pairwise(ends)]
-    return mpmath.fsum(max(piece, 0) for piece in pieces)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PAIRS)
-def test_delta_of_pairs_contains_truth(name):
-    make, p, q, reach = PAIRS[name]
-    f = make()
-    low, high = f.bounds.delta(LOSSES)
-    with mpmath.workdps(40):
-        for epsilon, *claim in zip(LOSSES, low, high, strict=True):
-            check(claim, _truth(p, q, epsilon, reach), 1e-10 * (1 + float(np.exp(epsilon))), 1e-30)
-    assert np.array_equal(low, [f.bounds.delta(e).lower for e in LOSSES])
-
-
-@pytest.mark.parametrize("name", [pytest.param("t", marks=pytest.mark.slow), "other order", "both bounded"])
-def test_pair_bounds_are_dual(name):
-    f = PAIRS[name][0]()
-    beta, delta = f.bounds(ALPHAS), f.bounds.delta(LOSSES)
-    lines = 1 - delta.lower[:, None] - np.exp(LOSSES)[:, None] * ALPHAS
-    assert np.all(
-        beta.upper >= np.max(1 - delta.upper[:, None] - np.exp(LOSSES)[:, None] * ALPHAS, axis=0) - 1e-12
-    )
-    assert np.all(beta.lower >= -1e-12 + np.max(lines - delta.width[:, None], axis=0))
-    assert np.all(beta.width <= 1e-7)
-    flipped = (~f).bounds.delta(-LOSSES)
-    assert np.all(delta.upper >= -np.expm1(LOSSES) + np.exp(LOSSES) * flipped.lower - 1e-12)
-    assert ~~f == f
 
 
 # Generic pairs against closed forms: breaks keep them from being recognised.
@@ -466,6 +335,7 @@ def test_generic_pair_contains_closed_form(name):
     ):
         assert overlap(result, truth, 1e-15)
         assert np.all(result.width <= 2e-6)
+    assert f.bounds.delta(LOSSES).lower.tolist() == [f.bounds.delta(epsilon).lower for epsilon in LOSSES]
     assert f.sup_loss >= g.loss_bounds.lower
     assert f.loss_bounds.lower <= g.sup_loss
     assert overlap(f.mass_at_infinity, g.mass_at_infinity)
@@ -486,18 +356,6 @@ def test_largest_loss_of_cauchy_shift_contains_truth():
     assert f.symmetric
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("law", [st.t(2), st.cauchy(scale=3), st.beta(2, 4), st.gamma(3)])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_smaller_shift_has_smaller_delta(law, sign):
-    bounded = np.isfinite(law.std())
-    shifts = np.array([0.05, 0.2, 0.5, 0.9]) * law.std() if bounded else np.array([0.1, 1.0, 4.0, 20.0])
-    losses = np.array([0.0, 0.1, 0.5, 2.0])
-    for f, g in pairwise(to.LocationShift(law, sign * s) for s in shifts):
-        for one, two in ((f, g), (~f, ~g)):
-            assert np.all(one.bounds.delta(losses).lower <= two.bounds.delta(losses).upper)
-
-
 @pytest.mark.parametrize(("p_sign", "q_sign"), [(1, 1), (1, -1), (-1, 1), (-1, -1)])
 def test_tail_of_perturbed_densities_contains_truth(p_sign, q_sign):
     """Exponential laws of rates 2 and 1, as wrong as is assumed: L = x - log 2, delta = e^-epsilon/4."""
@@ -508,14 +366,6 @@ def test_tail_of_perturbed_densities_contains_truth(p_sign, q_sign):
     sides = [Density(law(r, s), "p", (0.0, np.inf)) for r, s in ((2, p_sign), (1, q_sign))]
     epsilon = np.array([0.0, 0.3, 5.0, 100.0, 300.0])
     check(find_pieces(*sides, ()).tail(epsilon), [(-arb(at)).exp() / 4 for at in epsilon.tolist()])
-
-
-@pytest.mark.parametrize(("x", "y"), [(0.0, 1e-300), (1e-9, 2.0), (3.0, 3.0 + 2**-40), (40.0, np.inf)])
-def test_bound_mass_contains_truth(x, y):
-    law = Density(lambda x: -x, "p", (0.0, np.inf))
-    assert law.log_density(np.array([-1.0]))[0] == -np.inf
-    truth = (-arb(x)).exp() - (-ball(y)).exp()
-    check(law.bound_mass(np.array([x]), np.array([y])), [truth], 1e-11, 1e-300)
 
 
 @pytest.mark.parametrize("mean", [0.5, 2.7217437736763572, 18.0])

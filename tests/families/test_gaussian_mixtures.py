@@ -12,16 +12,14 @@ from flint import acb, arb, ctx
 
 import tradeoff as to
 from tests.truth.balls import ball
-from tests.truth.claims import check, overlap
+from tests.truth.claims import check
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import ReversedPLD
 from tradeoff import GaussianMixtures
 from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
-from tradeoff.pld.law import masses
 from tradeoff.pld.normal_mixtures import MixturePair
 
-DIGITS = 50
 RATE = Fraction(1, 100)
 SHIFTED = {0: 0.5, 1: 0.3, 2: 0.15, 4: 0.05}
 PAIRS = {
@@ -47,10 +45,6 @@ def binomial(k, q):
 def exact(side):
     total = sum(map(Fraction, side.values()))
     return {Fraction(a): Fraction(w) / total for a, w in side.items()}
-
-
-def to_mpf(value):
-    return mpmath.mpf(value.numerator) / value.denominator
 
 
 def described(null, alternative, sigma):
@@ -129,25 +123,6 @@ def test_closed_forms():
     assert GaussianMixtures({0: 0.5, 1: 0.5}, {1: 1, 0: 1.0 - 1e-13} | {0: 0.5, 1: 0.5}) == to.Identity()
     assert GaussianMixtures({0: 1}, {1: 1, 2: 0}) == to.Gaussian(1)
     assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, math.inf) == to.Identity()
-
-
-@pytest.mark.parametrize("flipped", [False, True])
-@pytest.mark.parametrize("n", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 300))])
-def test_mixture_overlaps_subsampled_gaussian(flipped, n):
-    f, g = GaussianMixtures({0: 1}, {0: 0.9, 3: 0.1}, 2), to.subsample(to.Gaussian(1.5), 0.1)
-    f, g = (~f, ~g) if flipped else (f, g)
-    for x in (-0.05, 0.0, 0.05, 1.0, 3.0):
-        assert overlap((f**n).bounds.delta(x), (g**n).bounds.delta(x))
-    assert overlap((f**n).bounds(0.05), (g**n).bounds(0.05))
-    assert f.sup_loss == pytest.approx(g.sup_loss, abs=1e-15)
-
-
-def test_cells_sum_to_one():
-    for pair in ({0: 1}, {-1: 0.3, 1: 0.7}), ({-3: 0.2, 0: 0.5, 2: 0.3}, {-2: 0.4, 1: 0.6}):
-        law = GaussianMixtures(*pair).loss_distribution()
-        edges = np.linspace(*law.support, 2001)
-        p, q = masses(law.cells(edges), edges)
-        assert [np.sum(p), np.sum(q)] == pytest.approx([1, 1], abs=1e-9)
 
 
 def test_scalar_pair_dominates_vector_pairs():
@@ -233,6 +208,25 @@ def test_transform_bounds_far_frequencies(pair, c, rate):
     assert rho.far(1e100) < (-20 if rises else -1)
 
 
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**6)])
+def test_slopes_of_alternating_means_contain_truth(scale):
+    """Means of P and Q alternate: nearly all of L' = E_Q m - E_P m cancels."""
+    means = [scale * k / 21 for k in range(21)]
+    null, alternative = ({m: Fraction(1, len(means[a::2])) for m in means[a::2]} for a in (1, 0))
+    pair, x = MixturePair.of(null, alternative, Fraction(1)), np.linspace(-4.9, 4.9, 15)
+    slopes, parts = pair.slopes(x)
+    with mpmath.workdps(50):
+        at = [mpmath.mpf(m.numerator) / m.denominator for m in pair.at]
+        for where, slope, part in zip(map(mpmath.mpf, x), slopes, parts, strict=True):
+            bells = [mpmath.exp(m * where - m * m / 2) for m in at]
+            p, q = (
+                mpmath.fdot(zip(map(float, side), map(mpmath.fmul, bells, at), strict=True))
+                / mpmath.fdot(zip(map(float, side), bells, strict=True))
+                for side in (pair.p_weights, pair.q_weights)
+            )
+            assert abs(q - p - mpmath.mpf(slope)) <= 1e-9 * part
+
+
 def test_beta_of_rare_means_is_narrow():
     """Tilts are about rare rounds alone there: quantiles guessed by them were 1000 deviations off."""
     side = {0: Fraction(16503, 16504), 0.25: Fraction(1, 33008), 1.5: Fraction(1, 33008)}
@@ -260,48 +254,12 @@ def test_cells_contain_balls(name):
             assert abs(cells.deficit[k] - deficit) <= slack * deficit + 1e-35
 
 
-@pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**6)])
-def test_slopes_of_alternating_means_contain_truth(scale):
-    """Means of P and Q alternate: nearly all of L' = E_Q m - E_P m cancels."""
-    means = [scale * k / 21 for k in range(21)]
-    null, alternative = ({m: Fraction(1, len(means[a::2])) for m in means[a::2]} for a in (1, 0))
-    pair, x = MixturePair.of(null, alternative, Fraction(1)), np.linspace(-4.9, 4.9, 15)
-    slopes, parts = pair.slopes(x)
-    with mpmath.workdps(50):
-        at = [to_mpf(m) for m in pair.at]
-        for where, slope, part in zip(map(mpmath.mpf, x), slopes, parts, strict=True):
-            bells = [mpmath.exp(m * where - m * m / 2) for m in at]
-            p, q = (
-                mpmath.fdot(zip(map(float, side), map(mpmath.fmul, bells, at), strict=True))
-                / mpmath.fdot(zip(map(float, side), bells, strict=True))
-                for side in (pair.p_weights, pair.q_weights)
-            )
-            assert abs(q - p - mpmath.mpf(slope)) <= 1e-9 * part
-
-
 @pytest.mark.slow
 def test_delta_of_cancelling_losses_raises():
     rare = Fraction(1, 10**6)
     f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)
     with pytest.raises(SizeError, match="more than 200000 cells are needed"):
         f.delta(1.0)
-
-
-def test_delta_of_extreme_noise_contains_estimate():
-    f = GaussianMixtures({0: 0.9, -1: 0.1}, {0: 0.9, 1: 0.1}, 1e5)
-    advantage = f.bounds.delta(0.0)
-    rough = 0.2 / 1e5 / math.sqrt(2 * math.pi)
-    assert advantage.lower * (1 - 1e-9) <= rough <= advantage.upper * (1 + 1e-9)
-    assert advantage.width <= 1e-6 * rough + 1e-15
-
-
-@pytest.mark.slow
-def test_thousand_means_stay_below_gaussian():
-    f = GaussianMixtures({0: 1}, {k / 1000: Fraction(1, 1000) for k in range(1000)})
-    with mpmath.workdps(30):
-        mean = to.Gaussian(1).bounds.delta(0.1)
-        assert 0 < f.bounds.delta(0.1).lower <= f.bounds.delta(0.1).upper < mean.upper
-    assert (f**50).bounds.epsilon(1e-5).width < 1e-8
 
 
 @pytest.mark.parametrize("null", [{0: 0.45, 1: 0.1, 2: 0.45}, {0: 0.5, 2: 0.5}])
@@ -318,17 +276,7 @@ def test_epsilon_where_far_losses_are_no_floats_contains_truth():
     weights = {k: Fraction(1, 2 ** (k + 1)) for k in range(60)}
     weights[101] = 1 - sum(weights.values())
     low, high = GaussianMixtures({0: 1}, weights).bounds.epsilon(1e-5)
-    with mpmath.workdps(60):
-        parts = [(to_mpf(w), mpmath.mpf(k)) for k, w in weights.items()]
-
-        def loss(x):
-            return mpmath.log(mpmath.fsum(w * mpmath.exp(k * x - k * k / 2) for w, k in parts))
-
-        def delta(epsilon):
-            x = mpmath.findroot(lambda x: loss(x) - epsilon, (0, 60), "anderson")
-            return mpmath.fsum(w * mpmath.ncdf(k - x) for w, k in parts) - mpmath.exp(epsilon) * mpmath.ncdf(
-                -x
-            )
-
-        assert delta(mpmath.mpf(low)) >= 1e-5 >= delta(mpmath.mpf(high))
+    spec = described({0: 1}, weights, 1)
+    assert not spec.delta(low) < 1e-5  # delta falls
+    assert not spec.delta(high) > 1e-5
     assert high - low < 1e-9 * high
