@@ -52,22 +52,6 @@ def test_truncated_noise_bounds_contain_the_exact_profile(kind, scale, shift, cu
         assert curve.bounds(alpha).lower <= 1 - alpha
 
 
-@pytest.mark.slow
-def test_truncated_noise_at_extreme_bounds():
-    far = m.TruncatedGaussian(1, bound=30).curve()
-    assert far.bounds(0.1).width < 1e-12
-    assert abs(far(0.1) - to.Gaussian(1)(0.1)) < 1e-12
-    assert m.TruncatedLaplace(1, bound=0.5).curve() == to.TotalVariation(1.0)
-    assert 0.999 < m.TruncatedLaplace(1e-3, bound=0.5001).curve().delta(0) <= 1
-    for kind in (m.TruncatedLaplace, m.TruncatedGaussian):
-        assert kind(1, bound=1e9).curve().mass_at_infinity.upper <= 1e-300
-        assert kind(1e-6, bound=1).curve().delta(1.0) == 1
-        assert 0.5 <= kind(100, bound=1).curve().delta(0.5) <= 0.51
-    assert m.ThresholdedKeys(1, 1e9, noise="gaussian").curve().mass_at_infinity.upper <= 1e-300
-    twice = m.TruncatedGaussian(2, bound=30).curve() ** 2
-    assert twice.epsilon(1e-3) >= to.Gaussian(math.sqrt(0.5)).bounds.epsilon(1e-3).lower
-
-
 @pytest.mark.parametrize(("scale", "width", "shift"), [(1, 10, 1), (2, 3, 3), (0.5, 1, 0.25)])
 def test_bounded_laplace_loss_is_the_largest_log_ratio(scale, width, shift):
     def within(q):

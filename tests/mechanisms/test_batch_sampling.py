@@ -53,14 +53,6 @@ def test_full_batch_of_many_records_is_tight_and_one_never_full_a_plain_sample()
     assert always == pytest.approx(to.subsample(to.Gaussian(1), 0.1).delta(0.1), rel=1e-12)  # one is replaced
     trained = m.BandedFactorization(1.5, 0.1, steps=100, bands=8).curve()
     assert trained == m.SubsampledGaussian(1.5, 0.1).curve() ** 13
-    for sizes in ((10**9, 10**5, 10**5 + 2500), (10**10, 10**8, 10**8 - 30000)):
-        records, mean, most = sizes
-        full, not_full, rate = full_batch(records, mean / records, most)
-        for tail in (full, not_full):
-            low, high = to_bounds(tail)
-            assert 0 < low <= high <= low * (1 + 1e-15)
-        assert float(to_bounds(full + not_full).width) < 1e-15
-        assert 0 < rate <= mean / records
 
 
 def two_of_three(mu, epsilon):
@@ -107,10 +99,6 @@ def test_allocation_is_better_than_poisson_steps():
     assert m.RandomAllocation(0.01, 7).curve() == to.Gaussian(100)
     assert [m.RandomAllocation(s, 7, k).exact for s, k in ((1, 1), (1, 3), (1, 7), (0.01, 1))] == [1, 0, 1, 0]
     assert [m.BallsInBins(1, bins=4, epochs=e).exact for e in (1, 400, 401)] == [True, True, False]
-    assert m.RandomAllocation(1, 7, 3).curve().factors == {
-        to.families.discrete.AllocatedCurve(1.0, 2): 2,
-        to.families.discrete.AllocatedCurve(1.0, 3): 1,
-    }
 
 
 def clones(epsilon, records, ratio):
@@ -192,20 +180,6 @@ def test_shuffled_randomizers_have_the_profile_of_the_blanket(
         assert truth * (1 - 1e-9) - error <= bounds.delta(loss).upper <= (truth + error) * (1 + close)
 
 
-def test_shuffled_binary_responses_are_between_a_pair_and_any_randomizer():
-    bounds = m.ShuffledRandomizers(1, 1000, 2).curve().bounds
-    epsilon = bounds.epsilon(1e-6).upper
-    assert epsilon <= 0.14868 < m.ShuffledRandomizers(1, 1000).curve().epsilon(1e-6)  # Su, Cheng, Wang 2025
-    # All others give the first answer: at epsilon 0.1266 this pair has a delta of 1e-6.
-    chance = 1 / (math.e + 1)
-    others = binom.pmf(np.arange(1000), 999, chance)
-    p, q = (np.convolve(others, law) for law in ([1 - chance, chance], [chance, 1 - chance]))
-    for loss in (0.05, 0.1266):
-        below = max(np.sum(np.maximum(b - math.exp(loss) * a, 0)) for a, b in ((p, q), (q, p)))
-        assert below <= bounds.delta(loss).upper
-    assert 0.9e-6 < below < 1.1e-6
-
-
 def subset_channel(categories, size):
     """Return the channel of subset selection at e^eps = 3, a row for each answer."""
     subsets = list(itertools.combinations(range(categories), size))
@@ -255,26 +229,6 @@ def test_shuffled_randomizers_are_between_all_data_sets_and_a_pair(mechanism, ch
 
 @pytest.mark.parametrize(
     ("epsilon", "records", "losses"),
-    [(1.0, 1, (0.0, 0.5)), (3.0, 5, (0.0, 1.0, 2.9)), (1.0, 40, (0.0, 0.2, 0.4))],
-)
-def test_shuffled_laplace_noise_has_the_profile_of_the_blanket(epsilon, records, losses):
-    """Others join the blanket, noise at 1/2, with probability e^(-eps0/2); one record is 1, or 0."""
-    rng, size = np.random.default_rng(11), 20_000
-    seen = 0.5 + rng.laplace(scale=1 / epsilon, size=(size, records))
-    others = rng.random((size, records)) < math.exp(-epsilon / 2)
-    seen[:, 0], others[:, 0] = 1 + rng.laplace(scale=1 / epsilon, size=size), True
-    p, q = (
-        np.sum(others * np.exp(epsilon * (np.abs(seen - 0.5) - np.abs(seen - x))), axis=1) for x in (0, 1)
-    )
-    bounds = m.ShuffledRandomizers(epsilon, records, randomizer="laplace").curve().bounds
-    for loss in losses:
-        each = np.maximum(1 - math.exp(loss) * p / q, 0)
-        mean, error = each.mean(), 5 * each.std() / math.sqrt(size)
-        assert mean - error <= bounds.delta(loss).upper <= (mean + error) * 1.01
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "records", "losses"),
     [
         (1.0, 1000, (0.0, 0.06, 0.13, 0.17)),
         *(
@@ -310,22 +264,6 @@ def test_shuffled_laplace_noise_has_the_profile_of_a_line_integral(epsilon, reco
 
 
 @pytest.mark.parametrize(
-    ("shuffled", "alone"),
-    [
-        *((m.ShuffledRandomizers(THREE, 1, k), m.RandomizedResponse(THREE, k)) for k in (2, 3)),
-        (m.ShuffledRandomizers(1, 1, 6, 2), m.SubsetSelection(1, 6, 2)),
-        (m.ShuffledRandomizers(2, 1, 6, 5), m.SubsetSelection(2, 6, 5)),
-        (m.ShuffledRandomizers(2, 1, randomizer="rappor"), m.Rappor(2)),
-    ],
-)
-def test_one_named_answer_is_its_randomizer(shuffled, alone):
-    for loss in LOSSES:
-        truth = pytest.approx(alone.curve().delta(loss), rel=1e-11)
-        assert shuffled.curve().bounds.delta(loss).upper == truth
-        assert shuffled.pair().bounds.delta(loss).lower == truth
-
-
-@pytest.mark.parametrize(
     ("randomizer", "records", "total"),
     [
         (Randomizer(1.0), 1, math.e + 1),
@@ -353,15 +291,9 @@ def test_pair_of_data_sets_has_the_profile_of_all_counts(randomizer, records, to
 
 def test_many_shuffled_answers_are_rounded_up_and_extremes_have_answers():
     assert m.ShuffledRandomizers(0, 10).curve() == to.Identity()
-    alone = m.ShuffledRandomizers(2, 1).curve()
-    assert alone.bounds.delta(0.5).upper == pytest.approx(to.PureDP(2).delta(0.5), rel=1e-12)
     assert m.ShuffledRandomizers(700, 10).curve().epsilon(0) == pytest.approx(700)
     assert 0 <= m.ShuffledRandomizers(1e-300, 10).curve().delta(0) <= 1e-300
     assert 0 < m.Subsampled(m.Laplace(scale=1000), 0.1, group_size=1000).curve().delta(0.0) < 1
-    for loss in (0.0, 0.1, 0.3):
-        truth = clones(1.0, 200, math.exp(loss))
-        upper = m.ShuffledRandomizers(1, 200).curve().bounds.delta(loss).upper
-        assert truth * (1 - 1e-10) <= upper <= truth * (1 + 1e-4)
     # The ratio is a mean of n of variance (e - 1)^2 (1 + 1/e)/(e + 1).
     for n, times in ((1, 1), (4, 2)):
         deviation = math.sqrt((math.e - 1) ** 2 * (1 + 1 / math.e) / (math.e + 1) / 10**6)

@@ -409,21 +409,6 @@ def test_a_curve_made_of_a_bound_or_by_a_loose_operator_is_not_exact(operator, t
     assert not tight or operator(PAIR).delta(0.3) == operator(BOUND).delta(0.3)
 
 
-@pytest.mark.parametrize(
-    ("rho", "delta"), [(50, 1e-5), (2.56, 1e-10), (1 / 32, 1e-6), (1e-4, 1e-9), (0.5, 1e-100)]
-)
-def test_from_zcdp_is_no_looser_than_the_route_by_the_best_order(rho, delta):
-    curve = to.conversions.from_zcdp(rho)
-    result = curve.bounds.epsilon(delta)
-    assert not curve.exact
-    assert result.upper <= to.baselines.zcdp_route(rho, delta).epsilon
-    order = LONG.findroot(
-        lambda a: a * rho - result.upper + (a - 1) * rho + log((a - 1) / a), 1 + sqrt(-log(delta) / rho)
-    )
-    least = order * rho + log(1 - 1 / order) - (log(mpf(delta)) + log(order)) / (order - 1)
-    assert abs(result.upper - least) < 1e-9 * least  # Canonne, Kamath, Steinke 2020, Proposition 12
-
-
 def test_the_curve_of_every_order_is_a_closed_form():
     f = ZeroConcentrated(0.5, 0.25)
     for alpha in (1e-200, 1e-9, 0.1, 0.4, 0.6):

@@ -16,13 +16,6 @@ from tradeoff.pld.allocation import hockey_stick
 
 
 def test_squared_sensitivity_is_that_of_the_worst_steps():
-    # Complete nodes are the dyadic blocks that end by the last step.
-    for steps in range(1, 70):
-        nodes = [sum(leaf < steps // 2**level * 2**level for level in range(8)) for leaf in range(steps)]
-        assert m.TreeAggregation(1, steps).curve() == to.Gaussian(root(Fraction(max(nodes)))), steps
-    C = np.array([np.arange(8) // w == k for w in (1, 2, 4, 8) for k in range(8 // w)], float)
-    sensitivity = float(np.linalg.norm(C, axis=0).max())
-    assert m.MatrixMechanism(5, sensitivity).curve() == m.TreeAggregation(5, 8).curve()
     rng = random.Random(1)
     for _ in range(120):
         steps = rng.randint(1, 12)
@@ -114,9 +107,6 @@ def test_tree_of_a_published_training(tree, square, delta, epsilon):
         assert mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-mu / 2 - e / mu) <= delta
 
 
-BANDED = np.array([1, 1 / 2, 1 / 4, 1 / 8]) / np.linalg.norm([1, 1 / 2, 1 / 4, 1 / 8])
-
-
 def binned(sigma, strategy, bins, epochs):
     return m.MatrixMechanism(sigma, strategy=strategy, scheme="balls-in-bins", bins=bins, epochs=epochs)
 
@@ -146,25 +136,6 @@ def simulated(without, present, mechanism, epsilons):
             (~mechanism.curve(), np.maximum(1 - np.exp(epsilon) * without, 0)),
         ):
             yield curve.bounds.delta(epsilon), each.mean(), 5 * each.std() / math.sqrt(len(each))
-
-
-@pytest.mark.parametrize(("sigma", "widest"), [(2, 0.09), (4, 0.4), (8, 0.5)])
-def test_bounds_of_banded_strategy_hold_simulated_deltas(sigma, widest):
-    """10^5 outputs of 100 steps. Where none counts, P(L > epsilon) is at most 1e-4, but for e^-10."""
-    bins = epochs = 10
-    rows, rng = toeplitz(BANDED, bins * epochs), np.random.default_rng(sigma)
-    means = np.stack([rows[:, i::bins].sum(axis=1) for i in range(bins)]) / sigma
-    mechanism = binned(sigma, BANDED, bins, epochs)
-    noise = rng.standard_normal((10**5, bins * epochs))
-    without, present = (
-        np.exp(outputs @ means.T - np.sum(means**2, axis=1) / 2).mean(axis=1)
-        for outputs in (noise, noise + means[rng.integers(bins, size=len(noise))])
-    )
-    for bounds, mean, error in simulated(without, present, mechanism, (-0.5, 0.0, 0.3, 1.0, 2.0)):
-        assert bounds.lower - error - 1e-4 <= mean <= bounds.upper + error + 1e-4
-    assert not mechanism.exact
-    bounds = mechanism.guarantee().bounds.epsilon(1e-5)
-    assert 0 < bounds.width < widest * bounds.upper
 
 
 @pytest.mark.parametrize("seed", range(6))

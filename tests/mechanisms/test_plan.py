@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import exact_curves, float_curves
-from tests.truth.claims import check
-from tests.truth.continuous import Gaussian
-from tests.truth.operators import Minimum, ReversedPLD, Subsampled
 from tradeoff import mechanisms as m
 from tradeoff.report.answers import answer_query
 from tradeoff.report.methods import claim_of
@@ -83,17 +80,6 @@ def test_attribute_of_a_curve_names_the_guarantee(described, name):
 HALF = m.SubsampledGaussian(noise_multiplier=0.5, sample_rate=0.5)
 LOPSIDED = to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])
 FREE = m.Custom(LOPSIDED)
-
-
-@pytest.mark.parametrize(("alpha", "rounded", "of_one_order"), [(0.5, 0.15866, 0.26138), (0.7, 0.033, 0.153)])
-def test_guarantee_of_a_sampled_step_is_the_envelope_of_both_orders(alpha, rounded, of_one_order):
-    one = Subsampled(Gaussian(2), 0.5)
-    truth = Minimum((one, ReversedPLD(one))).beta(alpha)
-    assert truth.rel_accuracy_bits() > 60
-    check(HALF.guarantee().bounds(alpha), truth)
-    assert HALF.guarantee()(alpha) == pytest.approx(float(truth), rel=1e-9)
-    assert HALF.guarantee()(alpha) == pytest.approx(rounded, abs=5e-4)
-    assert HALF.curve()(alpha) == pytest.approx(of_one_order, abs=5e-4)
 
 
 STEPS = HALF.curve() ** 3

@@ -12,58 +12,6 @@ from scipy.stats import norm
 import tradeoff as to
 from tests.mechanisms.reference import dominated
 from tradeoff import mechanisms as m
-from tradeoff.errors import DomainError
-from tradeoff.families.laplace import BoundedRange
-
-
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
-@pytest.mark.parametrize("alpha", [1e-6, 0.02, 0.3, 0.5, 0.9])
-def test_exponential_curve_is_the_least_over_all_ranges(epsilon, alpha):
-    # Of generalised randomised responses with losses t and t - eps, each the maximum of two lines.
-    def response(t):
-        return max(1 - mp.exp(t) * alpha, mp.exp(t - epsilon) * (1 - alpha))
-
-    with mp.workdps(40):
-        u = mp.exp(-epsilon) + (1 - mp.exp(-epsilon)) * alpha  # the corner lies at this alpha for t = -log u
-        least = response(-mp.log(u))
-        assert all(response(epsilon * mp.mpf(k) / 50) >= least for k in range(51))
-        assert least in m.ExponentialMechanism(epsilon).curve().bounds(alpha)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "n", "loss"), [(0.1, 100, 2.61), pytest.param(1.0, 30, 15.0, marks=pytest.mark.slow)]
-)
-def test_product_of_exponential_mechanisms_agrees_with_a_contour_integral(epsilon, n, loss):
-    # M(z) = E_P e^(zL) = sinh(eps (z - 1/2))/((2z - 1) sinh(eps/2)), from alpha uniform and e^L = -f'(alpha).
-    with mp.workdps(25):
-        e, c = mp.mpf(epsilon), 4
-
-        def integrand(y):
-            z = mp.mpc(c, y)
-            moment = mp.sinh(e * (z - 0.5)) / ((2 * z - 1) * mp.sinh(e / 2))
-            return mp.re(moment**n * mp.exp(-(z - 1) * loss) / (z * (z - 1)))
-
-        truth = mp.quad(integrand, mp.linspace(0, 40, 41)) / mp.pi
-        bounds = (m.ExponentialMechanism(epsilon).curve() ** n).bounds.delta(loss)
-        assert truth in bounds
-        assert bounds.width <= 1e-9 * truth
-
-
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.7, 30.0, 650.0])
-def test_bounded_range_profile_is_that_of_its_curve(epsilon):
-    curve = BoundedRange(epsilon)
-    with mp.workdps(60):
-        e = mp.mpf(epsilon)
-        for share in (-2.0, -0.9, -0.1, 0.0, 0.3, 0.99, 1.0, 1.5):
-            x = float(share * epsilon)
-            # sup of 1 - f(alpha) - e^x alpha: at 1 + (e^eps - 1) alpha = e^((eps - x)/2), or at an end.
-            inner = mp.expm1((e - x) / 2) / mp.expm1(e)
-            alpha = min(max(inner, 0), 1)
-            truth = 1 - (1 - alpha) / (1 + mp.expm1(e) * alpha) - mp.exp(x) * alpha
-            assert truth in curve.bounds.delta(x)
-            value = (1 - mp.mpf("0.25")) / (1 + mp.expm1(e) / 4)
-            assert value in curve.bounds(0.25)
-            assert curve.bounds(0.25).width <= 1e-13 * value
 
 
 def test_exponential_mechanism_is_better_than_pure_dp_and_other_noise_is_pure():
@@ -133,25 +81,6 @@ def test_repeat_and_select_dominates_random_runs(outcomes, shape, gamma):
     assert dominated(m.RepeatAndSelect(epsilon, shape=shape).curve(), p, q)
 
 
-@pytest.mark.parametrize("flipped", [False, True])
-@pytest.mark.parametrize(
-    ("shape", "gamma"), [(0.0, 0.1), (1.0, 0.2), (0.5, 0.01), (2.0, 0.9), (-0.5, 0.05), (math.inf, 0.3)]
-)
-def test_best_of_runs_dominates_noisy_runs(shape, gamma, flipped):
-    # A run outputs the interval of a normal number; gamma is the mean of a Poisson number over 20.
-    with mp.workdps(50):
-        mean, generating = runs(shape, gamma)
-
-        def law(centre):
-            ends = [mp.mpf(0), *(mp.ncdf(t - centre) for t in (-2, -1, 0, 0.5, 1, 2, 3)), mp.mpf(1)]
-            return best([b - a for a, b in itertools.pairwise(ends)], generating)
-
-        p, q = law(0), law(-0.5 if flipped else 0.5)
-    run = m.Gaussian(noise_multiplier=2)
-    assert dominated(m.BestOfRuns(run, mean=float(mean), shape=shape).curve(), p, q)
-    assert not dominated(run.curve(), p, q) or mean < 2  # and something had to be shown
-
-
 NUMBERS = {
     "geometric": (10.0, {}, lambda x: x / (10 - 9 * x)),
     "logarithmic": (9 / math.log(10), {"shape": 0.0}, lambda x: -mp.log(1 - mp.mpf("0.9") * x) / mp.log(10)),
@@ -173,7 +102,7 @@ def test_best_of_runs_dominates_random_bases_in_every_order(number):
         if rng.random() < 0.3:
             one[0] = 0  # an infinite loss
         p, q = ([Fraction(int(x), int(np.sum(law))) for x in law] for law in (one, two))
-        run = m.Custom(to.from_masses(p, q).symmetrise(assume="either-order"))
+        run = m.Custom(to.from_masses(p, q))
         curve = m.BestOfRuns(run, mean=mean, **given).curve()
         for order in itertools.permutations(range(size)):
             with mp.workdps(40):
@@ -221,9 +150,6 @@ def test_selection_at_extreme_losses(make):
     assert make(0).curve().epsilon(0) == 0.0
     assert make(1e-300).curve().epsilon(0) == pytest.approx(1e-300 * (3 if make is m.RepeatAndSelect else 1))
     assert make(1000).curve().epsilon(0) >= 1000
-    for bad in (-1, math.inf, math.nan, "1", None):
-        with pytest.raises(DomainError, match=r"^epsilon must be .*$"):
-            make(bad)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-300, 1e-12, 1e-6, 50.0, 700.0])
