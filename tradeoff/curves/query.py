@@ -185,8 +185,8 @@ def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     lower, upper = curve.beta_bounds(alpha, tol)
     rest = 1 - alpha
     rest += 2.0**-53 * (1 - rest > alpha)  # rounded up: 1 - rest is exact, and only rest >= 1/2 is not
-    upper = np.fmax(np.fmin(upper, rest), 0.0)
-    lower = np.fmin(np.fmax(lower, 0.0), upper)
+    upper = np.maximum(np.minimum(upper, rest), 0.0)  # NaN stays, and is refused
+    lower = np.minimum(np.maximum(lower, 0.0), upper)
     if (first := alpha == 0).any():
         least, most = clip(1 - curve.mass_at_infinity, 0.0, 1.0)
         np.minimum(upper, most, out=upper, where=first)
