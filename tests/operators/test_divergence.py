@@ -17,9 +17,7 @@ import tradeoff as to
 from tests.strategies import factors, log_uniform
 from tests.truth.atoms import PureDP
 from tests.truth.balls import refined
-from tests.truth.built import built
 from tests.truth.claims import check, overlap
-from tests.truth.polygons import Polygon
 from tradeoff.errors import DomainError, SymbolError
 from tradeoff.operators.divergence import _integrate
 from tradeoff.operators.tabulate import Nodes
@@ -101,12 +99,6 @@ def test_renyi_of_bounded_losses_holds_closed_form(epsilon, order):
             assert result.upper == pytest.approx(float(truth), rel=1e-6, abs=1e-15 / (order - 1) + 1e-15)
 
 
-@pytest.mark.parametrize("order", [0.25, 0.5, 2, 3])
-def test_renyi_of_polygon_holds_sum(order):
-    spec = Polygon((0, Fraction(1, 3), 1), (1, Fraction(1, 3), 0))
-    check(built(spec).bounds.renyi(order), spec.renyi(order))
-
-
 def test_renyi_with_infinite_mass_is_infinite_in_one_direction():
     leaking = to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.2, 0])  # Q alone has mass, P has none alone
     assert leaking.renyi(2) < leaking.renyi(math.inf) < math.inf
@@ -186,13 +178,11 @@ def test_integral_of_profile_between_loose_bounds_holds_truth(c, seed):
     check(result, acb.integral(lambda x, _: (c * x).exp() * gaussian(x), 0, 3).real)
 
 
-@pytest.mark.slow
-def test_kl_of_composed_envelope_is_narrow():
-    """delta_f = delta_{f^-1} at 0, and the larger one elsewhere: KL is at least that of either order."""
-    f = to.subsample(to.Gaussian(1.0), 0.01) ** 1000
-    result = f.symmetrise(assume="either-order").bounds.renyi(1)
-    assert max(f.bounds.renyi(1).lower, (~f).bounds.renyi(1).lower) <= result.upper
-    assert result.width < 5e-3 * result.upper
+@pytest.mark.parametrize("c", [-1.0, 0.0, 1.5])
+def test_integral_of_profile_of_one_line_is_exact(c):
+    result = _integrate(Nodes.of(to.PureDP(3), np.linspace(0.0, 3.0, 4)), to.Bounds(c, c))
+    whole = acb.integral(lambda x, _: (c * x).exp() * (arb(3).exp() - x.exp()) / (1 + arb(3).exp()), 0, 3)
+    check(result, whole.real, 1e-9)
 
 
 def test_renyi_of_symbols_is_formula():
@@ -240,14 +230,6 @@ def test_divergence_of_gaussian_holds_closed_form():
         }
         for name, truth in truths.items():
             check(f.bounds.divergence(name), truth, 0.0, 1e-12)
-
-
-@pytest.mark.slow
-def test_renyi_between_distant_laws():
-    order, shift = mpmath.mpf(1e-6), 300
-    # E (p/q)^(a-1) of Gumbel laws is e^((1-a) s)/(a + (1-a) e^s).
-    whole = 4 * ((1 - order) * shift - mpmath.log(order + (1 - order) * mpmath.exp(shift))) / (order - 1)
-    check((to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(1e-6), whole)
 
 
 @pytest.mark.parametrize("order", [1, 2, math.inf])

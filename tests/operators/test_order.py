@@ -17,7 +17,7 @@ import tradeoff as to
 from tests.strategies import exact_curves, factors, log_uniform, small_exact_curves, symmetric_families
 from tests.truth.balls import ball
 from tests.truth.continuous import Gaussian
-from tradeoff.errors import DomainError, SymbolError, Undecided
+from tradeoff.errors import DomainError, Undecided
 
 
 def mixture(f, g, weight=0.5):
@@ -66,22 +66,16 @@ DECIDED = [
     (~ONE_ORDER, [], [P(0.158)]),
     # sup L in both orders
     (P(0.5) ** 4, [P(2)], [P(math.nextafter(2, 0))]),
-    (P(0.1) ** 3, [P(math.nextafter(0.3, 1))], [P(0.3)]),  # 3 * 0.1000000000000000055 > 0.299999999999999989
-    (P(0.5).group(4), [P(2)], [P(1.999)]),
-    (P(0.1).group(3), [], [P(0.3)]),
     (Lap(0.5) ** 2 @ P(1), [P(2)], []),
     (Lap(1) @ TV(0.1), [dp(1, 0.1)], [P(9)]),
     (UNEVEN, [P(2)], [P(1.99)]),
     (to.maximum(G(1), P(2)), [P(2)], []),
     # the other side: vertices (0, 1 - delta), (k, k), (1 - delta, 0)
-    (P(0.5), [G(1)], []),
     (P(1), [P(1).group(3)], [G(1)]),
     (dp(0.5, 0.01), [G(1) @ TV(0.01)], [G(1)]),
     (TV(0.1), [dp(1, 0.1)], [P(1)]),
     (P(0.3), [Lap(1)], []),
     # operators
-    (thin(G(1), 0.1), [G(1), thin(G(1), 0.2)], []),
-    (~thin(G(1), 0.1), [G(1)], []),
     (G(1), [], [thin(G(1), 0.1)]),
     (thin(G(1), 0.2), [], [thin(G(1), 0.1)]),
     (thin(Lap(1), 0.1), [thin(P(1), 0.1)], []),
@@ -96,7 +90,6 @@ DECIDED = [
     (mixture(P(1), G(0.1), 0.95), [], [mixture(P(2), G(0.1))]),
     (mixture(G(1), Lap(1), THIRD), [mixture(G(1), Lap(1), THIRD)], []),
     (to.maximum(G(1), Lap(1)), [MIXED], []),
-    (G(1).group(2), [G(1).group(3)], []),
     (P(1).group(2), [P(1).group(3)], []),
     # products
     (Lap(0.1) ** 20, [Lap(0.1) ** 50], []),
@@ -113,12 +106,9 @@ DECIDED = [
     (G(1), [], [RESPONSE, P(0)]),
     (P(0), [G(1)], []),
     (G(0), [P(1)], []),
-    (to.PiecewiseLinear([0, 1], [1, 0]), [G(1)], []),
-    (G(3), [to.PiecewiseLinear([0], [0])], []),
     (to.PiecewiseLinear([0], [0]), [], [G(3)]),
     (TV(1), [G(math.inf)], []),
     (thin(dp(1, 0.01), 0.5), [dp(0.7, 0.005)], []),  # Q(L = inf) = 0.005 exactly, sup L = 0.62011...
-    (P(2000), [], [G(1)]),
     (Lap(1), [G(3)], []),
     (Lap(1).group(3), [P(1).group(3)], []),
     (Lap(0.1).group(3), [P(0.1).group(3)], [Lap(0.3)]),  # 3 * 0.1 is above 0.3
@@ -156,15 +146,6 @@ def test_order_next_to_irrational_loss_is_never_wrong(units):
 def test_order_of_formulas_needs_structure():
     mu = sympy.Symbol("mu", positive=True)
     assert G(mu) >= G(mu) @ Lap(1)
-    for f, g in ((G(mu), G(1)), (G(1), G(mu)), (P(mu), P(1)), (P(1), P(mu)), (G(1), dp(1, mu))):
-        with pytest.raises(SymbolError, match="mu"):
-            assert f >= g
-
-
-@pytest.mark.slow
-def test_order_of_whole_curves_holds():
-    for f in (G(1), thin(Lap(1), 0.2)):
-        assert f.lower <= f <= f.upper
 
 
 # Exact arithmetic of the parameters.
@@ -312,27 +293,12 @@ def test_profile_is_above_its_pairs(epsilon, delta):
         assert not f >= dp(epsilon, delta * 0.999)
 
 
-def test_profile_is_the_maximum_of_its_pairs():
-    profile = to.Profile.from_epsilon_delta
-    f = profile(PAIRS)
-    assert f >= to.maximum(*(dp(*pair) for pair in PAIRS.items()))
-    assert f >= profile({0.5: 0.1})
-    assert not profile({0.5: 0.1}) >= f
-    assert profile({0.5: 0.1}) == dp(0.5, 0.1) == profile({0.5: 0.1, 0.7: 0.2})  # which it implies
-    assert profile({0: THIRD}) == TV(THIRD)
-
-
-def test_order_of_permuted_masses_is_equality():
-    p, q = [0.1, 0.2, 0.3, 0.4], [0.35, 0.15, 0.45, 0.05]
-    f = to.from_masses(p, q)
-    for k in range(4):
-        g = to.from_masses(p[k:] + p[:k], q[k:] + q[:k])
-        assert f == g
-        assert f >= g >= f
-    one, other = pd.Series(p, list("abcd")), pd.Series(q[::-1], list("dcba"))  # labels count, not places
+def test_masses_of_series_are_matched_by_label():
+    one, other = pd.Series([0.9, 0.1], ["a", "b"]), pd.Series([0.8, 0.2], ["b", "a"])
+    f = to.from_masses([0.9, 0.1], [0.2, 0.8])
     assert f == to.from_masses(one, other) == to.from_masses(one, other.to_dict())
     with pytest.raises(DomainError, match="a Series whose labels differ"):
-        to.from_masses(pd.Series(p, list("abca")), other)
+        to.from_masses(pd.Series([0.9, 0.1], ["a", "a"]), other)
 
 
 @pytest.mark.parametrize("change", [lambda f: f, lambda f: ~f, lambda f: f @ f, lambda f: f.group(2)])
@@ -344,13 +310,6 @@ def test_order_of_masses_in_floats_is_not_refuted_by_rounding(change):
         assert verdict(change(one), change(two)) is not False
         assert verdict(change(one), change(worse)) is True
         assert verdict(change(worse), change(two)) is False
-
-
-def test_order_of_masses_in_floats_against_pairs():
-    f, loss = to.from_masses([0, 0.3, 0.7], [0.1, 0.6, 0.3]), math.log(2)
-    assert False not in (verdict(f, dp(loss, 0.1)), verdict(f, dp(loss, 0.1 + 1e-12)))
-    assert verdict(f, dp(loss + 1e-12, 0.1 + 1e-12)) is True
-    assert verdict(f, dp(loss, 0.1 - 1e-12)) is verdict(f, dp(loss - 1e-9, 0.1)) is False
 
 
 @given(symmetric_families, symmetric_families)
@@ -378,11 +337,3 @@ def test_order_of_equal_and_of_undecided_curves():
     result = to.order(to.PureDP(math.log(3)), quarter)
     assert None in (result.at_least, result.at_most)
     assert "is undecided" in repr(result)
-
-
-@few
-@given(plain, plain)
-def test_product_is_strictly_below_factor(f, h):
-    product = f @ h
-    if h.delta(0.0) > 0 and h.bounds.delta(0.0).lower > 1e-9 and f.delta(0.0) < 1:
-        assert verdict(product, f) is not True

@@ -14,7 +14,7 @@ import tradeoff as to
 from tests.truth.atoms import PureDP
 from tests.truth.balls import cumulative
 from tests.truth.built import built
-from tests.truth.claims import check, overlap
+from tests.truth.claims import check
 from tests.truth.continuous import Gaussian
 from tests.truth.operators import Group, Maximum, Product, ReversedPLD, Subsampled
 from tradeoff.accounting.contour import engine as contour
@@ -122,45 +122,6 @@ def test_delta_and_epsilon_of_maximum_reach_tolerance(name, epsilon):
         assert f.bounds.epsilon(float(truth) * (1 - 2**-50), tol=1e-7).upper >= epsilon
 
 
-@pytest.mark.slow
-def test_tabulate_of_maximum_holds_truth():
-    for spec in PAIRS.values():
-        lower, upper = built(spec).tabulate()
-        for alpha in np.concatenate([np.geomspace(1e-12, 0.5, 30), 1 - np.geomspace(1e-9, 0.5, 20)]).tolist():
-            result = to.Bounds(lower(alpha), upper.bounds(alpha).upper)
-            check(result, spec.beta(alpha))
-            assert result.width <= 2e-3 * result.lower
-
-
-@pytest.mark.slow
-def test_maximum_of_products_reaches_tolerance():
-    """It took a minute to refuse 1e-6; two of the three were 1e-3 wide at every tolerance."""
-    f = to.maximum(to.subsample(to.Gaussian(1), 0.01) ** 1000, to.Laplace(0.05) ** 100)
-    g = f.operands[0]
-    assert f.bounds.delta(1.0, tol=1e-6).upper <= g.delta(1.0)
-    assert f.bounds.epsilon(1e-5, tol=1e-6).width <= 1e-6
-    # where it is one of its operands it is that
-    few = to.maximum(to.subsample(to.Gaussian(1), 0.01) ** 1000, to.Laplace(0.1) ** 100)
-    result = few.bounds.epsilon(1e-5, tol=1e-7)
-    assert overlap(result, g.bounds.epsilon(1e-5))
-    assert result.upper == pytest.approx(g.epsilon(1e-5), rel=1e-7)
-
-
-@pytest.mark.slow
-def test_group_of_product_reaches_tolerance():
-    """The group of a Gaussian is one; with randomised response of 1e-13 it is composed, and the same."""
-    f, g = (to.Gaussian(0.7) @ to.PureDP(1e-13)).group(2), to.Gaussian(1.4)
-    for epsilon in (-2.0, 0.5):
-        result, known = f.bounds.delta(epsilon, tol=1e-7), g.bounds.delta(epsilon)
-        assert result.width <= 1e-7 * result.upper
-        assert result.lower - 1e-12 <= known.upper
-        assert known.lower <= result.upper
-    result, known = f.bounds.epsilon(1e-6, tol=1e-7), g.bounds.epsilon(1e-6)
-    assert result.width <= 1e-7
-    assert result.lower - 1e-10 <= known.upper
-    assert known.lower <= result.upper
-
-
 @pytest.mark.parametrize("k", [2, 3])
 def test_group_of_randomised_response_matches_chain(k):
     f, spec = built(ROUNDS), Group(ROUNDS, k)
@@ -180,23 +141,6 @@ def test_symm_keeps_mass_at_infinity_and_bounds_largest_loss():
     assert low - 1e-12 <= np.log1p(0.5 * np.expm1(1.0)) <= high
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        pytest.param(to.subsample(to.Gaussian(2), 0.3), marks=pytest.mark.slow),
-        pytest.param(to.subsample(to.Gaussian(1), 0.01) ** 100, marks=pytest.mark.slow),
-        to.subsample(to.Laplace(1), 0.2),
-    ],
-)
-def test_symm_keeps_profile(f):
-    g = f.symmetrise(assume="profile")
-    for epsilon in (0.0, 0.1, 0.4):
-        assert overlap(g.bounds.delta(epsilon, tol=1e-7), f.bounds.delta(epsilon))
-    result = g.bounds.epsilon(1e-3, tol=1e-8)
-    assert overlap(result, f.bounds.epsilon(1e-3))
-    assert result.width <= 1e-8
-
-
 @pytest.mark.slow
 def test_symm_beta_is_f_then_line_then_inverse():
     """Its beta was a root of suprema, and took minutes where losses are in the hundreds."""
@@ -214,28 +158,6 @@ def test_symm_beta_is_f_then_line_then_inverse():
         assume="profile"
     )
     assert far(0.1) <= far.bounds(0.1).upper <= 1e-290
-
-
-LOSSES = np.array([-3.0, 0.0, 0.7, 1.5, 3.0, 4.5, 6.0, 8.5, 12.0, 17.0, 30.0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "order",
-    [
-        *(to.subsample(to.Gaussian(2), 1e-4) ** 10**5, to.subsample(to.Gaussian(1), 0.01) ** 1000),
-        *(to.subsample(to.Laplace(2), 0.1) ** 20, to.subsample(to.approximate_dp(1, 1e-6), 0.3) ** 5),
-        to.subsample(to.Gaussian(1), 0.5) @ to.Laplace(0.3),
-    ],
-    ids=repr,
-)
-def test_envelope_delta_is_larger_of_both_orders(order):
-    envelope = order.symmetrise(assume="either-order")
-    result, orders = envelope.bounds.delta(LOSSES), [f.bounds.delta(LOSSES) for f in (order, ~order)]
-    assert np.all(result.lower <= np.maximum(*(each.upper for each in orders)))
-    assert np.all(np.maximum(*(each.lower for each in orders)) <= result.upper)
-    for each, low, high in zip(LOSSES, *result, strict=True):
-        assert tuple(envelope.bounds.delta(float(each))) == (low, high)
 
 
 @pytest.mark.parametrize(

@@ -89,13 +89,6 @@ def test_tabulate_holds_truth_in_both_tails(spec):
         assert spec not in SMOOTH or high - low <= Fraction(1, 1000) * min(high, 1 - alpha - low)
 
 
-@pytest.mark.parametrize("delta", [1e-20, 0.3])
-def test_tabulate_of_total_variation_is_exact_to_rounding(delta):
-    lower, upper = to.TotalVariation(delta).tabulate()
-    for alpha in [*TAILS, *(1 - t for t in TAILS)]:
-        assert value(upper, alpha) - value(lower, alpha) <= Fraction(delta) / 10**14
-
-
 @pytest.mark.parametrize(("e0", "n"), [(0.1, 10), pytest.param(0.5, 30, marks=pytest.mark.slow)])
 def test_tabulate_of_product_holds_residues(e0, n):
     f = to.Laplace(e0) ** n
@@ -136,7 +129,8 @@ class TestQuestionsToASide:
     @given(float_curves, alphas, st.floats(-30, 30))
     def test_vertices_given_in_floats(self, f, alpha, epsilon):
         assert f.lower is f.upper is f
-        check(f.bounds(alpha), value(f, Fraction(alpha)))
+        for at in (alpha, *f.alpha.tolist()):
+            check(f.bounds(at), value(f, Fraction(at)))
         check(f.bounds.delta(epsilon), profile(f, epsilon))
 
     @pytest.mark.slow
@@ -153,13 +147,6 @@ class TestQuestionsToASide:
 
 
 class TestExtremes:
-    @pytest.mark.parametrize("curve", [to.Identity(), to.Gaussian(0), to.Laplace(0)], ids=repr)
-    def test_perfect_and_no_privacy(self, curve):
-        assert curve.lower.beta.tolist() == curve.upper.beta.tolist() == [1, 0]
-        assert curve.lower(0.25) == pytest.approx(0.75, abs=1e-14)
-        assert to.TotalVariation(1).lower.delta(3.0) == 1
-        assert to.TotalVariation(1).upper(0.0) <= 1e-14
-
     @pytest.mark.parametrize(
         "curve",
         [
@@ -193,15 +180,6 @@ class TestNodes:
         assert lower.bounds(alpha).lower <= f.bounds(alpha).upper
         assert upper.bounds(alpha).upper >= f.bounds(alpha).lower
 
-    @given(st.one_of(exact_curves, float_curves))
-    def test_nodes_from_the_supremum_on_hold_mass_at_infinity(self, f):
-        top = max(f.sup_loss, 0.0)
-        nodes = Nodes.of(f, np.array([top, np.nextafter(top, np.inf), top + 1.0]))
-        truth = f.rational().mass_at_infinity
-        assert np.all(nodes.lower <= truth.upper)
-        assert np.all(nodes.upper >= truth.lower)
-        assert np.all(nodes.upper - nodes.lower <= 2.0**-50)
-
 
 @given(st.one_of(exact_curves, float_curves))
 def test_segments_are_lines_through_both_vertices(f):
@@ -223,18 +201,6 @@ def test_nested_maxima_stay_narrow(k, width):
     assert low <= high <= low + width
     forced = product.bounds.delta(low, method="contour")
     assert overlap(product.bounds.delta(low), forced)
-
-
-@pytest.mark.slow
-def test_nested_samples_next_to_supremum_stay_narrow():
-    """The lattice is tilted a hundredfold there, and knows the largest loss to a few nodes."""
-    inner = to.subsample(to.Gaussian(2**0.5), 0.5) ** 2
-    f, above, below = (~(to.subsample(g, 0.5) ** 2) for g in (inner, inner.upper, inner.lower))
-    for epsilon in (0.85, 0.9, 0.91):
-        low, high = f.bounds.delta(epsilon)
-        assert low <= high <= 1.005 * low
-        sides = above.bounds.delta(epsilon).lower, below.bounds.delta(epsilon).upper
-        assert overlap(to.Bounds(low, high), to.Bounds(*sides))
 
 
 class TestInTheAlgebra:
@@ -268,11 +234,6 @@ class TestInTheAlgebra:
         assert np.all(q > 0)
         assert np.all(np.diff(q / p) < 0)
 
-    @pytest.mark.slow
-    def test_a_power_of_a_side_keeps_small_deltas(self):
-        low, high = (to.Gaussian(0.1) ** 100).bounds.epsilon(1e-15)
-        assert low <= (to.Gaussian(0.1).lower ** 100).epsilon(1e-15) <= high * 1.01
-
 
 # Chords lie above a profile and polygons below it, everywhere in every cell.
 @pytest.mark.parametrize("spec", [Gaussian(1.0), Gaussian(0.01), Laplace(3.0)])
@@ -290,31 +251,3 @@ def test_under_and_chords_enclose_profile(spec, step):
                 below, above = (arb(y[j, k]) + share * (arb(y[j + 1, k]) - arb(y[j, k])) for y in (low, high))
                 assert not below > truth
                 assert not above < truth
-
-
-@pytest.mark.slow
-def test_under_at_corner_stays_below_profile():
-    """A profile of two lines, known to the last bit, whose kink is where the chords of a cell meet."""
-    rng = np.random.default_rng(2)
-    for _ in range(400):
-        epsilon = np.append(0.0, np.cumsum(10.0 ** rng.uniform(-8, 0, 3)))
-        s, steep = np.exp(epsilon), rng.uniform(0.01, 1)
-        kink = s[1] + 10.0 ** rng.uniform(-14, 0) * (s[2] - s[1])
-        less = steep * 10.0 ** rng.uniform(-15, 0)
-        delta = 0.9 - steep * (s - 1) + less * np.maximum(s - kink, 0.0)
-        with mp.workdps(60):
-            d, at = [mp.mpf(x) for x in delta], [mp.exp(mp.mpf(x)) for x in epsilon]
-            first, last = ((d[k + 1] - d[k]) / (at[k + 1] - at[k]) for k in (0, 2))
-            if delta[-1] <= 0 or not first < last <= 0:
-                continue
-            meet = (d[2] - d[1] + first * at[1] - last * at[2]) / (first - last)
-            if not at[1] < meet < at[2]:
-                continue
-            t, low = under(Nodes(to.Identity(), epsilon, delta.copy(), delta.copy()))
-            x, y = [0, mp.mpf(t.upper[1, 1]), at[2] / at[1] - 1], [mp.mpf(each) for each in low[:, 1]]
-            a = meet / at[1] - 1
-            k = int(a > x[1] and x[1] < x[2])
-            below = (
-                y[k] + (y[k + 1] - y[k]) * (a - x[k]) / (x[k + 1] - x[k]) if x[k + 1] > x[k] else min(y[:2])
-            )
-            assert below <= d[1] + first * (meet - at[1])
