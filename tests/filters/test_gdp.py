@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 import tradeoff as to
 from tests.strategies import log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError, MissingExtraError, PlanError
 
-SLACK = Fraction(1, 10**12)
 RUNS = 200_000
 SURE = 1e-5  # probability that a confidence bound of a correct claim fails; seeds are fixed too
 
@@ -204,18 +202,6 @@ def test_individual_filter_charges_one_curve_to_all_records_and_no_bad_mu():
         with pytest.raises(DomainError):
             table.spend(mu)
         assert (table.steps, table.spent.tolist()) == (0, [0.0, 0.0, 0.0])
-
-
-@pytest.mark.slow
-def test_individual_filter_keeps_assumptions_of_steps():
-    table, step = to.filters.IndividualGDPFilter(1, 2), to.from_scipy(stats.t(5), stats.t(5, loc=0.1))
-    assert step.assumptions
-    table.would_exceed(step)
-    assert table.guarantee().assumptions == ()
-    for _ in range(2):
-        table.spend(step)
-    table.spend([0.1, 0.2])
-    assert table.assumptions == table.guarantee().assumptions == step.assumptions
 
 
 @pytest.fixture

@@ -259,8 +259,3 @@ def test_boundary_and_laplace_sessions_pay_ex_post_and_doubling_draws_afresh():
         assert abs(np.corrcoef(first, second)[0, 1] - correlation) < 5 / math.sqrt(MANY)
         assert stats.kstest(first / 2, "norm").pvalue > 1e-4
         assert stats.kstest(second, "norm").pvalue > 1e-4
-    for factor, overhead in ((math.sqrt(2), 3.4143), (2, 2), (4, 4 / 3)):
-        session = Doubling(0.0, rng=0)
-        for time, _ in zip(geometric(1e9, factor), range(int(28 / math.log(factor))), strict=False):
-            session.refine(time)
-        assert session.spent.mu**2 * session.releases[-1].level == pytest.approx(overhead, rel=1e-4)

@@ -42,11 +42,7 @@ def test_filters_guarantee_the_budget_and_half_widths_hold_the_noise():
         assert method.filter(1.0, 1e-6).guarantee().delta(1.0 + 1e-9) <= 1e-6 * (1 + 1e-9)
     assert 2 * stats.norm.cdf(METHODS[BROWNIAN].half_width(4.0) / 2) - 1 == pytest.approx(0.95, abs=1e-6)
     assert stats.laplace.cdf(METHODS["Laplace"].half_width(0.5) * 0.5) * 2 - 1 == pytest.approx(0.95)
-    result = {"a": Outcome((1, 2), (1, 1)), "b": Outcome((3, 3), (2, 3))}
-    assert [row["method"] for row in example.rows(result)] == ["a", "b"]
     assert example.rows({"a": Outcome((1,), (1,))})[0]["released_half_width"] == "inf"
-    figure = example.experiment_figure({"one": result, "two": result}, title="t")
-    assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
 
 
 class Recorded(list):
