@@ -193,24 +193,6 @@ def test_table_and_as_json_agree_and_numbers_print_every_digit(laplace):
         assert repr(side) in repr(result.numbers())
 
 
-@pytest.mark.parametrize(
-    ("curve", "method"),
-    [
-        pytest.param(to.Laplace(0.1) ** 40, "zcdp", marks=pytest.mark.slow),
-        (to.subsample(to.Gaussian(1), 0.1) ** 20, "renyi"),
-    ],
-)
-def test_profile_of_orders_is_smooth_and_above_the_truth(curve, method):
-    claim, epsilon = compare(curve, [method])[method].claim, np.linspace(0.0, 4.0, 161)
-    delta = claim.delta(epsilon)
-    assert np.all(delta >= curve.bounds.delta(epsilon).upper)
-    # The least of log-linear functions is concave in its logarithm, where stairs would alternate.
-    slopes = np.diff(np.log(delta[delta < 0.01]))
-    assert len(slopes) > 30
-    assert np.all(slopes < 0)
-    assert np.all(np.diff(slopes) <= 0.02 * np.abs(slopes[1:]))
-
-
 @pytest.mark.slow
 def test_numbers_leave_for_pandas_csv_and_latex(laplace, tmp_path, monkeypatch):
     pandas = pytest.importorskip("pandas", reason="pandas, an extra, is not installed")

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import MissingExtraError, SizeError
-from tradeoff.report.canvas import PaperFigure
 from tradeoff.report.compare import compare
 from tradeoff.report.plot import figure, heatmap, paper, shared_legend
 from tradeoff.report.series import mu_name, name_items
@@ -95,20 +94,6 @@ def test_plot_vertices_are_points_of_the_line(ax, curve, vertices):
         i = np.argmin(abs(x - a))
         assert x[i] == pytest.approx(a, abs=1e-14)
         assert b is None or y[i] == pytest.approx(b, abs=1e-13)
-
-
-LEAKS = [to.Identity(), to.TotalVariation(0.2), to.TotalVariation(1)]
-
-
-@pytest.mark.parametrize("curve", [to.Gaussian(1), to.PureDP(1), to.approximate_dp(1, 0.1), *LEAKS], ids=repr)
-@pytest.mark.parametrize("scale", ["linear", "loglog"])
-def test_plot_profile_is_the_upper_bound(ax, curve, scale):
-    to.plot(curve, ax=ax, kind="profile", scale=scale)
-    ax.figure.canvas.draw()
-    assert ax.get_yscale() == "log"
-    x, y = drawn(ax, 0)
-    upper = curve.bounds.delta(x).upper
-    assert np.array_equal(y, np.where(upper > 0, upper, np.nan), equal_nan=True)
 
 
 def test_plot_plans_and_mechanisms_show_both_orders_and_mu_rounded_up(ax):
@@ -195,17 +180,6 @@ def test_plot_style_and_user_settings_are_kept(ax):
         assert made.get_size_inches().tolist() == [5, 5]
         assert made.axes[0].spines["top"].get_visible() is False
         assert made.axes[0].title.get_family() == ["serif"]
-
-
-@pytest.mark.parametrize(
-    "kind", ["profile", "error", *(pytest.param(k, marks=pytest.mark.slow) for k in ("tradeoff", "roc"))]
-)
-def test_plot_default_names_fit(kind):
-    plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=n): 2 for n in (2, 3, 4)})
-    many = to.PureDP(0.1) ** 3 @ to.PureDP(0.2) ** 2 @ to.PureDP(0.3) @ to.TotalVariation(0.01)
-    made, sampled = PaperFigure(), to.subsample(to.Gaussian(1), 0.5)
-    to.plot(EXACT, CLT, plan, many, many.tabulate(), BAND, sampled, ax=made.subplots(), kind=kind)
-    check_layout(made)
 
 
 @pytest.mark.parametrize("scale", ["linear", pytest.param("loglog", marks=pytest.mark.slow)])
