@@ -68,11 +68,6 @@ def test_compose_flags_replace_questions_and_inexact_plans_are_labelled(run, pla
     assert next(csv.DictReader(io.StringIO(run("compose", plan, "--csv")[1])))["exact"] == "False"
     for command in (["compose"], ["compose", "--latex"], ["compare"]):
         assert "of the bound used, not of the mechanism" in " ".join(run(*command, plan)[1].split())
-    assert "missing.toml: cannot be read" in refused(run("compose", "missing.toml"))
-    path = write('[[mechanism]]\nkind = "laplace"\nscale = -1\n')
-    assert f"{path}: line 3: mechanism[1].scale must be in (0, inf], got -1" in refused(run("compose", path))
-    path.write_text("title = [\n", encoding="utf-8")
-    assert "is not valid TOML" in refused(run("compose", path))
 
 
 MIXED = """
@@ -98,10 +93,12 @@ def test_compose_mu_needs_its_flag(run, write):
     assert "mu at failure = 1e-10" in run("compose", path, "--mu")[1]
 
 
-@pytest.mark.parametrize(("command", "flags"), [("compose", []), ("compare", ["--method", "clt"])])
+@pytest.mark.parametrize(
+    ("command", "flags"), [("compose", ["--delta", 1e-5, 1e-6]), ("compare", ["--method", "clt"])]
+)
 def test_commands_read_a_plan_from_stdin(run, monkeypatch, command, flags):
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN))
-    result = json.loads(run(command, "-", "--json", *flags)[1])
+    result = json.loads(run(command, "--json", *flags, "-")[1])
     assert (result["tradeoff"], result["plan"]["file"]) == (version("tradeoff"), "-")
     assert result["plan"]["mechanism"] == [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}]
     negative = io.StringIO(PLAN.replace("= 2", "= -2"))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import exact_curves, log_uniform
-from tests.truth.continuous import Gaussian as Truth
 from tradeoff.errors import DomainError, MissingExtraError, PlanError, TradeOffError
 from tradeoff.interop import dp_accounting as interop
 from tradeoff.mechanisms import (
@@ -199,7 +198,6 @@ SHOWING = e.RandomizedResponseDpEvent(0.1, 2), LOSS, e.ComposedDpEvent([NOISE, L
         (e.UnsupportedDpEvent(), ADD, "UnsupportedDpEvent"),
         (e.ComposedDpEvent([e.GaussianDpEvent(1.0), e.UnsupportedDpEvent()]), ADD, "UnsupportedDpEvent"),
         (3, ADD, "must be a DpEvent, got a int; use builder.build(), accountant.ledger"),
-        (None, ADD, "got a NoneType"),
         (e.RandomizedResponseDpEvent(0.5, 3), ADD, "ADD_OR_REMOVE_ONE"),
         (e.SampledWithoutReplacementDpEvent(10, 2, e.GaussianDpEvent(1.0)), ADD, "ADD_OR_REMOVE_ONE"),
         (e.SingleEpochTreeAggregationDpEvent(1.0, 3), ADD, "ADD_OR_REMOVE_ONE"),
@@ -207,10 +205,7 @@ SHOWING = e.RandomizedResponseDpEvent(0.1, 2), LOSS, e.ComposedDpEvent([NOISE, L
         (e.GaussianDpEvent(1.0), "replace", "neighboring_relation must be one of ADD_OR_REMOVE_ONE"),
         (e.GaussianDpEvent(1.0), 2, "neighboring_relation must be one of ADD_OR_REMOVE_ONE"),
         (e.GaussianDpEvent(-1.0), ADD, "-1.0"),
-        (e.GaussianDpEvent(math.nan), ADD, "nan"),
         (e.GaussianDpEvent("1"), ADD, "'1'"),
-        (e.LaplaceDpEvent(-1.0), ADD, "-1.0"),
-        (e.SelfComposedDpEvent(e.GaussianDpEvent(1.0), -1), ADD, "-1"),
         (e.SelfComposedDpEvent(e.GaussianDpEvent(1.0), 1.5), ADD, "1.5"),
         (sampled(e.GaussianDpEvent(1.0), 1.5), ADD, "1.5"),
         (e.RandomizedResponseDpEvent(0.5, 0), REPLACE, "0"),
@@ -292,15 +287,6 @@ def test_to_pld_is_above_the_truth(curve, step, at):
             # An atom between two points may lie a step too high, and no farther.
             most = order.hockey_stick(s / Fraction(math.exp(step)))
             assert result <= (mpmath.mpf(most.numerator) / most.denominator) * (1 + 1e-11) + 1e-11
-
-
-@pytest.mark.parametrize("mu", [0.3, pytest.param(1.5, marks=pytest.mark.slow)])
-def test_to_pld_of_a_gaussian_is_above_its_closed_form_and_close(mu):
-    pld = interop.to_pld(to.Gaussian(mu), 1e-2)
-    assert vars(pld)["_symmetric"]
-    for epsilon in np.linspace(-3, 6, 20).tolist():
-        truth, result = Truth(mu).delta(epsilon), pld.get_delta_for_epsilon(epsilon)
-        assert truth <= result <= truth * (1 + 0.05) + 1e-12
 
 
 @settings(max_examples=40, deadline=None)

@@ -89,16 +89,9 @@ kind = "laplace"; scale = 1; delta = [1e-5] => line 5: mechanism[1].delta must b
 kind = "laplace" => mechanism[1].scale is missing
 kind = "gaussian"; noise_multiplyer = 1 => ; did you mean noise_multiplier?
 kind = "laplace"; scale = "1" => mechanism[1].scale must be one real number, got '1'; write the number
-kind = "laplace"; scale = true => mechanism[1].scale must be one real number, got True
-kind = "laplace"; scale = [1] => mechanism[1].scale must be one real number, got [1]
 kind = "laplace"; scale = {x = 1} => mechanism[1].scale.kind is missing
-kind = "laplace"; scale = nan => mechanism[1].scale must be in (0, inf], got nan
 kind = "laplace"; scale = HUGE => mechanism[1].scale must be in (0, inf], got 1000
 kind = "laplace"; scale = 1; count = 1.5 => mechanism[1].count must be an integer
-kind = "laplace"; scale = 1; count = "3" => mechanism[1].count must be an integer
-kind = "laplace"; scale = 1; count = 1000000000001 => mechanism[1].count must be an integer
-kind = "discrete-gaussian"; sigma = 1; sensitivity = 0.5 => mechanism[1].sensitivity must be
-kind = "report-noisy-max"; epsilon = 1; noise = "cauchy" => mechanism[1].noise must be one of
 kind = "gaussian"; noise_multiplier = 1; sensitivity = [1, -1] => line 5: mechanism[1].sensitivity[2] must be
 kind = "custom"; curve = 3 => mechanism[1].curve must be a curve as JSON, or the name of a file, got 3
 kind = "custom"; curve = "missing.json" => missing.json: cannot be read: No such file
@@ -149,13 +142,11 @@ FILES = [
     ('mechanism = [\n{kind = "laplace", scale = -1}]', "plan.toml: mechanism[1].scale must be"),
     # Files made to keep their reader busy.
     ("a = " + "[" * 10**5, "so deeply"),
-    ("a = " + "{a = " * 50_000, "so deeply"),
     (LAPLACE + "count = " + "1" * 5000, "is not valid TOML"),
     (LAPLACE + "count = 0x" + "f" * 5000, "mechanism[1].count must be an integer"),
     ("a" + " " * 900_000, "is not valid TOML"),
     ("x" * (2**20 + 1), "must have at most 1,048,576 characters"),
     (nested(17), "must nest at most 16 mechanisms, got 17"),
-    (nested(300), "must nest at most 16 mechanisms"),
     (nested(5_000), "so deeply"),
     (one(f"""kind = "custom"\ncurve = '{{"schema": 1, "tradeoff": {"[" * 10**5}'"""), "[1].curve: arrays or"),
     (FULL.replace('[1, "1/3", 0]', "[0.5, 0.6, 0]"), "mechanism[4].curve: tradeoff.beta must decrease"),
@@ -192,25 +183,6 @@ def test_load_of_curves_numbers_and_titles_is_exact_or_refused(tmp_path):
     for title in ("", 'quo"ted \\ back', "two\nlines", "ε ≤ δ", "del \x7f", "tab\t", "1/3"):
         content = to.spec.PlanFile(title, to.Plan({m.Laplace(scale=1): 1}, adjacency="replace-one"))
         assert to.spec.loads(to.spec.dumps(content)) == content
-
-
-MINE = type("Mine", (m.Gaussian,), {})(1.0)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        *(
-            (to.spec.PlanFile("", to.Plan(plan)), "must")
-            for plan in ({}, {MINE: 1}, {m.BestOfRuns(MINE, mean=2, shape=1): 1})
-        ),
-        (to.Plan({m.Gaussian(noise_multiplier=1): 1}), "content must be PlanFile"),
-        (to.spec.PlanFile("", to.Plan({m.Custom(to.Gaussian(1).symbolic()): 1})), "cannot be saved"),
-    ],
-)
-def test_dumps_of_wrong_contents_is_refused(content, message):
-    with pytest.raises((PlanError, DomainError), match=message):
-        to.spec.dumps(content)
 
 
 def test_replace_number_changes_nothing_else_and_examples_load():

@@ -160,7 +160,6 @@ UNSAVED = {
     "a masked array": lambda: np.ma.array([1.0, 2.0], mask=[0, 1]),
     "an object": object,
     "a long fraction": lambda: Fraction(1, 10**5000),
-    "a long integer": lambda: [10**5000],
     "half of a surrogate pair": lambda: "\ud800",
     "an endless list": lambda: ENDLESS,
     "a mechanism of a subclass": lambda: type("Mine", (m.Laplace,), {})(1.0),
@@ -198,10 +197,8 @@ WRONG_THINGS = """
 {"kind": "subsampled", "curve": G, "rate": 0.5} => tradeoff.flipped is missing
 {"kind": "mixture", "curves": [G, G], "weights": [0.5, 0.5]} => add to 1, got 0.5
 {"kind": "inverse", "curve": 3} => not a trade-off function
-{"kind": "maximum", "curves": [3]} => tradeoff: 3 is not
 {"kind": "gaussian", "square": "-1/2"} => tradeoff.square must be
 {"kind": "total-variation"} => tradeoff.delta must be
-{"kind": "total-variation", "product_weight": "-3/2"} => tradeoff.product_weight must be
 {"kind": "piecewise-linear", "alpha": [0, "1e9999999", 1], "beta": [1, 0.5, 0]} => 1e9999999
 {"kind": "piecewise-linear", "alpha": [0, 0.3, 0.5, 1], "beta": [1, 0.3, 0.29, 0]} => convex
 P, "one_minus_alpha": [1, 0.5], "one_minus_beta": [0, 1]} => one_minus_alpha must be 1
