@@ -21,13 +21,11 @@ from tradeoff.report import plot
 ROWS = """
 to.from_masses([0.5], [1.0]) => p must add to 1, got 0.5
 to.from_masses([1 + 2e-9], [1.0]); to.from_masses([F(1, 2), F(1, 3)], [1, 0]) => must add to 1
-to.from_masses([], []) => must add to 1
 to.from_masses([np.nan, 1], [1, 0]) => p[0] must be in … got nan
 to.from_masses([-0.1, 1.1], [1, 0]) => p[0] must be in …, got -0.1
 to.from_masses([1, 0], {"a": 1}) => mapping
 to.from_masses([1], [1, 0]) => 1 masses
 to.from_masses("ab", [1, 0]); to.from_masses(np.eye(2), np.eye(2)) => must be a list of masses
-to.from_masses([1, 0], [[1, 0]]) => 2 masses
 to.from_masses([[1], [0]], [1, 0]) => one real number
 to.from_masses([True], [1]) => True
 to.PiecewiseLinear.hull([0.5], [0.5, 0.1]); to.PiecewiseLinear.hull([2.0], [0.0]) => CurveError:
@@ -39,25 +37,19 @@ to.Profile.from_epsilon_delta(lambda _: 1 / 0, [1.0]) => delta(…) raised ZeroD
 to.Profile.from_epsilon_delta([]); to.Profile.from_epsilon_delta({}); to.Profile.from_epsilon_delta([1]) =>
 to.Profile.from_epsilon_delta(lambda _: 2.0); to.Profile.from_epsilon_delta(lambda _: np.nan) =>
 to.Profile.from_epsilon_delta([(1, 2)]); to.Profile.from_epsilon_delta([(-1, 0.1)]) =>
-to.Profile.from_epsilon_delta([(1, 2, 3)]) =>
 to.Profile.from_epsilon_delta({1.0: 0.1}, epsilons=[1.0]) => epsilons are for a function
 
-to.GaussianMixtures({0: 1}, {1: 1, 2: 0.1}, 1); to.GaussianMixtures({0: 1}, {1: math.nan}, 1) =>
+to.GaussianMixtures({0: 1}, {1: 1, 2: 0.1}, 1); to.GaussianMixtures({0: 1}, {0: 1.5, 1: -0.5}, 1) =>
 to.GaussianMixtures({0: 1}, {math.nan: 1}, 1); to.GaussianMixtures({0: 1}, {math.inf: 1}, 1) =>
-to.GaussianMixtures({0: 1}, {0: 1.5, 1: -0.5}, 1); to.GaussianMixtures({0: 1}, {}, 1) =>
 to.GaussianMixtures({0: 1}, [0.5, 0.5], 1) => KindError:
 to.GaussianMixtures({0: 1}, {"0": 1}, 1); to.GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, 0) =>
-to.GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, -1); to.GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, math.nan) =>
-to.GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, 1e-170) =>
 
 to.LocationShift(st.pareto(3), 1.0) => not known to be log-concave…from_scipy
-to.LocationShift(st.skewcauchy(0.1), 1.0) => not known to be log-concave
 to.LocationShift(st.beta(0.5, 2), 1.0); to.LocationShift(st.gennorm(0.5), 1.0) => in their log-concave shapes
 to.LocationShift(st.truncnorm(2, 1), 1.0); to.LocationShift(st.t(-1), 1.0) => support
 to.LocationShift(st.gamma(-1.0), 1) => gamma…support
 to.LocationShift(st.exponnorm(1.0), 1.0) => assume_log_concave
 to.LocationShift(st.poisson(3), 1.0) => continuous
-to.LocationShift(st.norm, 1.0); to.LocationShift(3, 1.0) => frozen
 to.LocationShift(st.logistic(scale=-1), 1.0) => scale
 to.LocationShift(st.logistic(loc=np.array([1, 2])), 1.0) => loc of logistic must be one real number
 to.LocationShift(st.logistic(), np.inf) => shift
@@ -84,10 +76,7 @@ to.from_densities(lambda x: 2 * st.norm.pdf(x), st.norm.pdf) => to 1 … got 2
 to.from_densities(st.norm.pdf, st.norm.pdf, support=(1, 0)) => two increasing numbers
 to.from_densities(st.norm.pdf, st.norm.pdf, breaks="x") => breaks
 to.from_densities(lambda _: "a", st.norm(1).pdf) => p(x) must be an array of real numbers, got
-to.from_densities(lambda _: None, st.norm(1).pdf) => p(x) must be an array of real numbers, got
-to.from_densities(lambda _: object(), st.norm(1).pdf) => p(x) must be an array of real numbers, got
 to.from_densities(lambda _: 10**400, st.norm(1).pdf) => p(x) must be in the range of floats, got 1000
-to.from_densities(lambda _: 1j, st.norm(1).pdf) => p(x) must be an array of real numbers, got
 
 B.basic_composition(-0.1); B.basic_composition(math.nan); B.basic_composition([0.1, 0.2], [0.0, 0.0, 0.0]) =>
 B.basic_composition(0.1, 1.5); B.basic_composition(0.1, n=-1); B.advanced_composition(0.1, n=10, slack=0.0) =>
@@ -116,7 +105,6 @@ to.audits.one_run(1.5, 4, 10) => correct must be an integer from 0 to 4, got 1.5
 to.audits.one_run(1, 2, 3, delta=2.0) => delta must be in [0, 1], got 2.0
 to.audits.one_run(1, 2, 3, confidence=1.0) => confidence must be in (0, 1), got 1.0
 to.audits.one_run(1, 2, 3).p_value(-1.0) => epsilon must be in [0, inf], got -1.0
-to.audits.one_run(1, 2, 3).p_value(float("nan")) => epsilon must be in [0, inf], got nan
 to.empirical([], [1.0]) => null_scores must be one list of numbers, got []
 to.empirical([1.0], [[1.0]]) => alternative_scores
 to.empirical([1.0, np.nan], [1.0]) => null_scores[1] must be a number, got nan
@@ -145,8 +133,6 @@ to.Gaussian(1).risks(outcome=0.0) => outcome
 
 to.sweep(ADD, {}); to.sweep(ADD, [("x", [1])]) => non-empty mapping
 to.sweep(ADD, {"x": []}) => grid['x'] must be a non-empty sequence of values, got []
-to.sweep(ADD, {"x": "abc"}) => non-empty sequence
-to.sweep(ADD, {"x": np.array(3.0)}) => grid['x'] must be …, got array(3.)
 to.sweep(ADD, {3: [1]}) => an argument of grid must be a str, got 3
 to.sweep(3, {"x": [1], "y": [2]}) => function must be callable with x, y, got 3
 to.sweep(ADD, {"x": [1], "y": [2]}, n_jobs=0); to.sweep(ADD, {"x": [1], "y": [2]}, n_jobs=1.5) => n_jobs
@@ -159,18 +145,14 @@ to.calibrate(NOISE, {"epsilon": 1, "delta": 0}) =>
 to.calibrate(NOISE, {"beta": 0, "alpha": 0.5}) => at every number tried
 to.calibrate(lambda s: G(1 / s) @ to.TotalVariation(1e-3), {"epsilon": 1, "delta": 1e-4}) => infinite
 to.calibrate(lambda _: G(1), {"mu": 2}) => does build use its number
-to.calibrate(lambda _: G(1), {"mu": 0.5}) => does build use its number
 to.calibrate(lambda s: G(1) @ NOISE(s).curve(), {"epsilon": 3, "delta": 1e-5}) =>
     <= 3, which is out of reach: the other mechanisms alone cost epsilon >= 4.377
 to.calibrate(lambda s: G(1) @ NOISE(s).curve(), {"beta": 0.9, "alpha": 0.05}) => cost beta <= 0.7405 at alpha
 to.calibrate(lambda x: x / 0, {"mu": 1}) => build(1.0) raised ZeroDivisionError
 to.calibrate(lambda q: to.subsample(to.PureDP(1), q), {"advantage": 0.9}) =>
     every number tried…p must be in [0, 1]
-to.calibrate(NOISE, {"epsilon": math.nan, "delta": 0.1}) => epsilon must be
 to.calibrate(NOISE, {"epsilon": -1, "delta": 0.1}) => epsilon must be
 to.calibrate(NOISE, {"epsilon": 1}) => target must be a mapping with keys …, got
-to.calibrate(NOISE, {"epsilon": 1, "delta": 0.1, "mu": 1}) => must be a mapping with keys
-to.calibrate(NOISE, None) => must be a mapping with keys
 to.calibrate(NOISE, {"mu": 1, "failure": 1}) => failure must be
 to.calibrate(NOISE, {"beta": 0.6, "alpha": 0.5}) => no curve is above 1 - alpha
 to.calibrate(NOISE, {"bayes_risk": 0.3, "prior": 0.2}) => bayes_risk must be
@@ -181,11 +163,8 @@ to.calibrate(NOISE, {"mu": 1.0}, between=(1, 1)) => between must be
 to.calibrate(NOISE, {"mu": 1.0}, between=(0, 1)) => between must be
 to.calibrate(NOISE, {"mu": 1.0}, between=(5, 6)) => between
 to.calibrate(NOISE, {"mu": 1.0}, between=np.array(3.0)) => between must be a pair of numbers
-to.calibrate(NOISE, {"mu": 1.0}, between=np.ones((2, 2))) => between must be a pair of numbers
 to.calibrate(NOISE, {"mu": 1.0}, tol=0) => tol must be
 to.calibrate(G, {"mu": 1.0}, integer=1) => KindError: True or False
-to.calibrate(G, {"mu": 1.0}, integer=np.array([True, False])) => KindError: True or False
-to.calibrate(3, {"mu": 1.0}) => KindError: build must be a function …, got 3
 to.calibrate(G(1.0), {"mu": 1.0}) => KindError: build must be a function from a number to a curve, got G_{1}
 to.calibrate(lambda _: None, {"mu": 1.0}) => KindError: build(1.0) must return a curve, a mechanism or a plan$
 to.calibrate(RAISING, {"mu": 1.0}) => raised ValueError: one two;
@@ -201,14 +180,9 @@ to.allocate([NOISE, lambda _: G(0.1)], TARGET) =>
 to.allocate([lambda s: s], TARGET); to.allocate([M.PureDP(1.0)], TARGET) => KindError:
 to.allocate([M.SubsampledGaussian(1.0, 0.01), REPLACED], TARGET) => PlanError:
 to.allocate([NOISE], TARGET, 2.0) => KindError: cost must be a function of the scales
-to.allocate([NOISE], TARGET, [1, 2]) => KindError: cost must be a function of the scales
 to.allocate([NOISE, NOISE], TARGET, lambda _: None) => the cost must be one real number, got None
 to.allocate([NOISE], TARGET, lambda _: float("inf")) => the cost must be in (0, inf), got inf
 to.allocate([(NOISE, 1, 1e308), (NOISE, 1, 1.0)], TARGET) => the cost must be in (0, inf), got inf
-to.allocate([(NOISE, 1, 1.7e308), (NOISE, 1, 1.6e308)], TARGET) => the cost must be in (0, inf), got inf
-to.allocate([NOISE], {"epsilon": F(1, 10**400), "delta": 0}) => with a loss above 0
-to.allocate([NOISE], {"epsilon": F(1, 10**400), "delta": 1e-5}) => with a loss above 0
-to.allocate([NOISE], {"mu": F(1, 10**400)}) => with a loss above 0
 
 (G(1) @ to.TotalVariation(1e-7)).sensitivities(); (G(1) @ to.TotalVariation(1e-7)).sensitivities(delta=0.0) =>
 (G(1) @ to.TotalVariation(1e-7)).sensitivities(delta=1e-5, epsilon=1.0) =>
@@ -217,9 +191,6 @@ to.TotalVariation(1).sensitivities(epsilon=0.1) => ^delta must allow …, got 1.
 to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.3, 0]).sensitivities(delta=0.15) => give a larger delta$
 
 to.dp_sgd(1.1, epochs=1) => either batch_size and dataset_size, or sample_rate, got
-to.dp_sgd(1.1, batch_size=8, epochs=1) => either batch_size and dataset_size, or sample_rate, got
-to.dp_sgd(1.1, batch_size=8, dataset_size=80, sample_rate=0.1, epochs=1) => either batch_size
-to.dp_sgd(1.1, batch_size=8, sample_rate=0.1, epochs=1) => either batch_size
 to.dp_sgd(1.1, sample_rate=0.1) => either epochs or steps, got
 to.dp_sgd(1.1, sample_rate=0.1, epochs=1, steps=10) => either epochs or steps, got
 to.dp_sgd(1.1, batch_size=90, dataset_size=80, epochs=1) => batch_size must be an integer from 1 to 80
@@ -244,7 +215,6 @@ to.statement(G(1), delta=1e-6) => KindError: plan must be a Plan or a mechanism,
 to.statement(M.Gaussian(noise_multiplier=1), delta=-1) => delta must be in [0, 1], got -1
 
 G(1.0).divergence("kullback") => one of 'kl'
-G(1.0).divergence(3.0); G(1.0).divergence(None) => or callable
 G(1.0).divergence(lambda t: -t * t) => not convex
 G(1.0).divergence(lambda _: math.nan) => nan
 G(1.0).divergence(lambda _: None) => TypeError
@@ -260,17 +230,14 @@ to.Plan({STEP: 1}, "replace-one") => PlanError: stated for add-remove neighbours
 to.Plan({}, "bounded") => PlanError: adjacency must be one of 'add-remove', 'replace-one', got 'bounded'
 to.Plan({G(0.5): 3}) => KindError: write tradeoff.mechanisms.Gaussian(noise_multiplier=2)
 to.Plan({to.Laplace(0.1): 3}) => KindError: write tradeoff.mechanisms.Laplace(scale=10)
-to.Plan({to.PureDP(0.3): 3}) => KindError: write tradeoff.mechanisms.PureDP(epsilon=0.3)
 to.Plan({G(1) @ to.Laplace(1): 3}) => KindError: compose curves with @
 to.Plan({"x": 3}); to.Plan({M.Laplace: 3}) => KindError: must be one of tradeoff.mechanisms
 to.Plan([M.Laplace(scale=1)]) => KindError: mapping
 
 G(math.nextafter(1e4, math.inf)) => ^mu must be in [0, 10000], got 10000.000000000002
 G(-1) => ^mu must be in [0, inf], got -1
-G(math.nan) => ^mu must be in [0, inf], got nan
 to.Laplace(math.nextafter(1e4, math.inf)) => ^epsilon must be in [0, 10000], got 10000.000000000002
 to.PureDP(math.nextafter(1e4, math.inf)) => ^epsilon must be in [0, 10000], got 10000.000000000002
-to.PureDP(math.inf) => ^epsilon must be in [0, 10000], got inf
 to.TotalVariation(1.5) => ^delta must be in [0, 1], got 1.5
 to.TotalVariation("0.5") => ^delta must be one real number, got '0.5'; convert the text
 to.TotalVariation(5e-324) => ^delta must be 0 or in [1e-300, 1], got 5e-324; round it up
@@ -293,7 +260,6 @@ G(1).delta(math.nan) => ^epsilon must be in [-inf, inf], got nan
 
 G(1) + G(2); G(1) * 10; 10 * G(1) => TypeError: composed by @ and
 M.Gaussian(noise_multiplier=2) * 10 => TypeError: or compose mechanisms in Plan({mechanism: count})
-M.Gaussian(noise_multiplier=2) + M.Laplace(scale=1) => TypeError: is a mechanism, not a curve
 to.sweep(abs, sigma=[1, 2]) => TypeError: 'sigma'; write sweep(function, {'sigma': [1, 2]})
 to.calibrate(G, epsilon=1, delta=0.1) =>
     TypeError: 'epsilon'; write calibrate(build, {'epsilon': 1, 'delta': 0.1})
@@ -321,11 +287,7 @@ to.SubsampledGaussian => AttributeError: use tradeoff.mechanisms.SubsampledGauss
 to.from_history => AttributeError: use tradeoff.interop.opacus
 
 Gaussian(noise_multiplier=0); TreeAggregation(0, 1) => ^noise_multiplier must be in (0, inf], got 0
-Gaussian(noise_multiplier=-1) => ^noise_multiplier must be in (0, inf], got -1
-Gaussian(noise_multiplier=math.nan) => ^noise_multiplier must be in (0, inf], got nan
 Gaussian(noise_multiplier='2') => ^noise_multiplier must be one real number, got '2'
-Gaussian(noise_multiplier=True) => ^noise_multiplier must be one real number, got True
-Gaussian(noise_multiplier=None) => ^noise_multiplier must be one real number, got None
 Gaussian(noise_multiplier=10**400) =>
     ^noise_multiplier must be in (0, inf], got 10000000000000000000000000000000000000000000000000000
 Laplace(scale=0) => ^scale must be in (0, inf], got 0
@@ -366,11 +328,9 @@ TreeAggregation(1, 10, participations=0) => ^participations must be an integer f
 TreeAggregation(1, 10, participations=129) => ^participations must be an integer from 1 to 128, got 129
 TreeAggregation(1, 10, separation=0) => ^separation must be an integer from 1, got 0
 TreeAggregation(1, 10, restarts=[2, 2]) => ^restarts must be increasing, got [2, 2]
-TreeAggregation(1, 10, restarts=[3, 2]) => ^restarts must be increasing, got [3, 2]
 TreeAggregation(1, 10, restarts=[10]) => ^restarts must be below steps = 10, got 10
 TreeAggregation(1, 10, restarts=[0]) => ^restarts[0] must be an integer from 1 to MOST, got 0
 TreeAggregation(1, 10, restarts=3) => ^restarts must be a list of integers, got 3
-TreeAggregation(1, 10, restarts='35') => ^restarts must be a list of integers, got '35'
 TreeAggregation(1, 10, completion=1) => ^completion must be True or False, got 1
 TreeAggregation(1, 10**20, participations=2) => ^steps must be an integer from 1 to MOST, got 10000000000
 MatrixMechanism(1, math.inf) => ^sensitivity must be in [0, inf), got inf
@@ -379,7 +339,6 @@ LastIterate(1, 2, contraction=1.1) => ^contraction must be in [0, 1], got 1.1
 LastIterate(1, 2, diameter=-1) => ^diameter must be in [0, inf], got -1
 TruncatedLaplace(1, bound=0) => ^bound must be in (0, inf), got 0
 TruncatedLaplace(math.inf, bound=1) => ^scale must be in (0, inf), got inf
-TruncatedGaussian(0, bound=1) => ^scale must be in (0, inf), got 0
 BoundedLaplace(1, width=0.5) =>
     ^width must be in [1, inf), got 0.5; answers of neighbours differ by the sensitivity
 BoundedGaussian(math.nan) => ^noise_multiplier must be in (0, inf], got nan
@@ -394,7 +353,6 @@ Rappor(1, hashes=0) => ^hashes must be an integer from 1 to MOST, got 0
 SubsetSelection(1, 5, 5) => ^size must be an integer from 1 to 4, got 5
 SubsetSelection(1, 1, 1) => ^categories must be an integer from 2 to MOST, got 1
 Staircase(1, gamma=2) => ^gamma must be in [0, 1], got 2
-Staircase(math.inf) => ^epsilon must be in [0, 700], got inf
 Skellam(0) => ^variance must be in (0, inf), got 0
 BinomialNoise(0) => ^coins must be an integer from 1 to MOST, got 0
 DiscreteGaussianVector(1, 0, 2) => ^squared_sensitivity must be an integer from 1 to MOST, got 0
@@ -433,7 +391,6 @@ TruncatedSubsampledGaussian(1, 0.1, 3, 10**11) =>
 MixtureOfGaussians(1, [0, 1], [1]) => ^sensitivities and probabilities must have one length, got 2 and 1
 MixtureOfGaussians(1, [0, 1], [0.5, 0.4]) => ^probabilities must add to 1, got (0.5, 0.4), sum 0.9
 MixtureOfGaussians(1, [0, -1], [0.5, 0.5]) => ^sensitivities[1] must be in [0, inf), got -1
-MixtureOfGaussians(1, 3, [0.5, 0.5]) => ^sensitivities must be a list of numbers, got 3
 BandedFactorization(1, 0.1, 10, 0) => ^bands must be an integer from 1 to MOST, got 0
 RandomAllocation(1, 10, 11) => ^participations must be at most steps = 10, got 11
 RandomAllocation(1, 0) => ^steps must be an integer from 1 to 10000000, got 0
@@ -445,7 +402,6 @@ ShuffledRandomizers(1, 9, 4, randomizer='rappor') =>
 ShuffledRandomizers(0, 9, randomizer='gauss') => ^randomizer must be one of 'rappor', 'laplace', got 'gauss'
 ShuffledRandomizers(1, 9).pair(-1) => ^n must be an integer from 0 to 1000000000000, got -1
 ReportNoisyMax(1, noise='normal') => ^noise must be one of 'gumbel', 'laplace', 'exponential', got 'normal'
-ReportNoisyMax(1, noise=3) => ^noise must be one of 'gumbel', 'laplace', 'exponential', got 3
 RepeatAndSelect(1, shape=-1) => ^shape must be in (-1, inf), got -1
 RepeatAndSelect(10000.0, shape=3) => ^(2 + shape) epsilon must be in [0, 10000], got 50000
 BestOfRuns(Gaussian(noise_multiplier=1), mean=0.5) => ^mean must be in [1, 1e+12], got 0.5
@@ -484,12 +440,10 @@ to.plot(G(1), labels=["a", "b"], ax=AX) => labels must be 1 texts, one for each 
 to.plot(G(1), ax=AX, progress=True); to.plot(G(1), ax=AX, label="a") => must not be given, got
 to.plot(G(1), ax=AX, clip_on=False) => must not be given, got
 to.plot(G(1), interactive=True, progress=True) => ^style must be …Invalid property
-to.plot(G(1), interactive=True, clip_on=False) => ^style must be …Invalid property
 to.plot((G(0.5), G(1)), ax=AX); to.plot(to.Bounds(G(0.5), G(1)), ax=AX) => give (lower, upper)
 to.plot(G(1), columns=3) => columns must be 1 or 2, got 3
 to.plot(G(1), style="nature") => style must be None or 'paper', got 'nature'
 to.plot(TABLE, kind="roc"); to.plot(TABLE, scale="loglog") => a heat map takes no kind
-to.plot(TABLE, labels=["a"]); to.plot(TABLE, interactive=True) => a heat map takes no kind
 plot.heatmap({"x": [1.0]}) => KindError:
 
 STEPS.epsilon(1e-5, tolerance=3) => TypeError: unknown keyword 'tolerance'; a question takes method, memory
@@ -526,22 +480,17 @@ BINNED([0.0], 2, 1) => the largest entry of strategy must be
 BINNED("abc", 2, 1) => strategy must be a list of finite numbers
 BINNED([1], 10**6, 1) => bins must be so few
 MixtureOfGaussians(1.0, {0, 5}, (0.9, 0.1)) => must be a list of numbers
-MixtureOfGaussians(1.0, {0: 1, 5: 2}, (0.9, 0.1)) => must be a list of numbers
 CanonicalNoise(to.PureDP(1)).sample(3, None) => KindError: rng must be a numpy.random.Generator, got None
 M.Subsampled(G(1), 0.5) => KindError: mechanism must be one of tradeoff.mechanisms, got G_{1}
 M.Subsampled(BATCH, 0.1); M.Subsampled(M.BestOfRuns(BATCH, mean=3.0), 0.1) => any number of records
-M.Subsampled(M.ShuffledRandomizers(1.0, 100), 0.1, adjacency="replace-one") => any number of records
 to.maximum(to.PureDP(0.01), G(0.01)).group(10_000).group(10_000) => 100000000
 G(1.0).bounds.delta(1.0, method="guess") => contour
 STEPS.explain(epsilon=1.0, delta=1e-5) => explain() takes one of epsilon, delta, alpha, got
 
 filters.GDPFilter(epsilon=1) => TypeError: GDPFilter has no parameter 'epsilon'; its parameters are mu
 filters.GDPFilter(1.0).spend(filters.ExPost(0.1)) => KindError: a step must be
-filters.GDPFilter(1).spend(list(range(3000))) => KindError: a step must be
-filters.GDPFilter(1).spend(10**5000) => KindError: a step must be
 filters.FilterOdometer(0.05, at=1.0).bound("a"); filters.MixtureOdometer(0.05, r=0.1).bound(None) => clock
 filters.StitchedOdometer(0.05, start=0.05).bound(-1.0) => clock
-filters.StitchedOdometer(0.05, start=0.05).bound(math.nan) => clock
 filters.StitchedOdometer(0.05, start=0.05).bound([[1], [1, 2]]) => clock
 filters.BrownianMechanism(0.0, rng=0).refine(0.0); filters.BrownianMechanism(0.0, rng=0).refine("1") => time
 filters.BrownianMechanism(0.0, rng=0).refine(math.inf); filters.Doubling(0.0, rng=0).refine(1e-19) => time
@@ -551,10 +500,7 @@ filters.LaplaceNoiseReduction(0.0, []); filters.LaplaceNoiseReduction(0.0, [0.0]
 filters.LaplaceNoiseReduction(0.0, [1.0, 1.0]); filters.LaplaceNoiseReduction(0.0, [math.nan]) => epsilon
 filters.LaplaceNoiseReduction(0.0, 0.5) => epsilon
 filters.geometric(0.0, 2); filters.geometric(math.inf, 2); filters.geometric(1.0, 1.0) =>
-filters.geometric(1.0, math.nan) =>
 filters.BrownianMechanism(1.0, filter=3) => KindError: filter must be
-filters.BrownianMechanism(1.0, filter=filters.GDPFilter) => KindError: filter must be
-filters.BrownianMechanism(1.0, filter=filters.IndividualGDPFilter(1.0, 3)) => KindError: filter must be
 filters.BrownianMechanism(1.0, boundary=3) => KindError: boundary
 filters.BrownianMechanism(0.0, rng="seed") => rng
 filters.BrownianMechanism(0.0, rng=1).run(5, [4.0]) => KindError: rule
@@ -573,6 +519,7 @@ to.maximum(G(1), None); to.minimum(G(1), M.Laplace(scale=1.0)); to.distance(L.cl
 to.order(G(1), M.Gaussian(noise_multiplier=1)) => KindError: is a mechanism
 to.Laplace(SYMBOL) >= to.PureDP(SYMBOL).group(2) => SymbolError: free symbols
 to.Laplace(1) >= to.PureDP(SYMBOL).group(2) => SymbolError: free symbols
+G(SYMBOL) >= G(1); G(1) >= G(SYMBOL); G(1) >= to.approximate_dp(1, SYMBOL) => SymbolError: mu
 G(1) @ M.Laplace(scale=1.0) => KindError: is a mechanism,…write Laplace(...).guarantee()
 G(1) >= to.Laplace(1.0).gdp() => KindError: is a Reduction,…write Reduction(...).curve$
 to.subsample(to.Plan({M.Laplace(scale=1.0): 2}), 0.1) => KindError: is a Plan,…write Plan(...).guarantee()
@@ -592,7 +539,6 @@ to.Plan({NOISE(1.0): -1}) => the count of Gaussian… must be an integer from 0 
 to.Plan({NOISE(1.0): 14062.5}) => the count of Gaussian… must be an integer from 0 to …, got 14062.5$
 to.Plan({NOISE(1.0): 10**13}) => the count of Gaussian… must be an integer from 0 to …, got 10000000000000$
 to.Plan({NOISE(1.0): True}) => the count of Gaussian… must be an integer from 0 to …, got True$
-to.Plan({NOISE(1.0): None}) => the count of Gaussian… must be an integer from 0 to …, got None$
 
 L.clt(M.Laplace(scale=10)); L.kl(M.Laplace(scale=10)) => KindError: .guarantee()
 L.edgeworth(ESTIMATE) => KindError: use the exact curve
@@ -612,7 +558,6 @@ ESTIMATE.symmetrise(assume="either-order") => KindError: use the exact curve …
 ESTIMATE.curve() => KindError: use the exact curve … or take .trusted()
 L.epsilon_delta_clt(SYMBOL, 2, n=10); L.epsilon_delta_clt(SYMBOL, 0, n=2.5); L.dp_sgd_clt(SYMBOL, 1.0, -5) =>
 L.epsilon_delta_clt(-1, 0, n=SYMBOL); L.epsilon_delta_clt([0.1, 0.2], 0, n=SYMBOL) =>
-L.dp_sgd_clt(SYMBOL, 1.0, math.nan) =>
 
 to.calibrate(NOISE, {"tpr": 0.01, "fpr": 0.02}) => tpr must be in [0.02, 1], got 0.01
 to.calibrate(NOISE, {"success": 0.9, "baseline": 0}) => baseline must be in (0, 1), got 0
@@ -627,21 +572,15 @@ to.audits.Empirical(np.array([np.nan]), np.zeros(3), 0.95) => must be a number, 
 G(1).bayes_risk(-0.1); G(1).bayes_risk(math.nan); G(1).bayes_risk("1") => prior
 G(1)(10**400) => range of floats
 G(1)("0.5") => alpha must be an array of real numbers, got '0.5'; convert the text to a number first
-G(1)(True) => must be an array of real numbers, got True
 G(1)(np.ma.masked_array([0.5], [True])) => masked
 B.basic_composition(0.1, n=2**63) => n must be an integer from 0 to 9007199254740992
 to.subsample(G(1), 0.1, scheme=[]) => scheme must be one of 'poisson'
 to.PiecewiseLinear(0.5, 0.5) => must be a list of vertices
 G(1).law.cdf([0.0, np.nan]) => loss[1] must be in [-inf, inf], got nan
-B.renyi_route(to.Laplace(1.0), 1e-5, orders=2.0) => list of orders
 B.zcdp_route(SYMBOL, 1e-5); B.classical_gaussian(SYMBOL, 1e-5) => number
 B.renyi_route(G(SYMBOL), 1e-5) => SymbolError: number
 L.kappa3(G(SYMBOL)); L.kappa3bar(G(SYMBOL)) => NoClosedForm: no formula of the kappa3….subs
 
-to.plot(G(1), labels=5, ax=AX) => labels must be 1 texts, one for each item, got 5
-to.plot(G(1), labels=[3], ax=AX) => labels must be 1 texts, one for each item, got [3]
-to.plot(G(1), labels=[None], ax=AX) => labels must be 1 texts, one for each item, got [None]
-to.plot(G(1), labels="a", ax=AX) => labels must be 1 texts, one for each item, got 'a'
 to.plot(G(1), scale="foo", interactive=True) => scale must be one of 'linear', 'loglog', got 'foo'
 to.plot(G(1), kind="foo", interactive=True) => kind must be one of 'tradeoff', …, got 'foo'
 to.plot(G(1), color="nosuch", ax=AX) =>
@@ -675,19 +614,15 @@ filters.RenyiFilter(2, 1).spend(to.TotalVariation(0.1)) => KindError: spend a cu
 filters.ResidueFilter(1).spend(M.DiscreteGaussian(sigma=3)) => KindError: give the filter a delta and a
 filters.IndividualGDPFilter(1, 3).spend(to.TotalVariation(0.1)) => KindError: each record
 filters.MixtureOdometer(1e-5, r=1).spend(to.TotalVariation(0.1)) => KindError: no finite rho
-filters.MixtureOdometer(1e-5, r=1).spend(to.approximate_dp(0.1, 1e-9)) => KindError: no finite rho
 filters.MixtureOdometer(1e-5, r=1).bound([1.0, -1.0]) => clock must be in [0, inf), got [1.0, -1.0]
 filters.GaussianSimulator(math.inf, np.random.default_rng(1)) => draw must be finite
-filters.GaussianSimulator(math.nan, np.random.default_rng(1)) => draw must be finite
 filters.GDPFilter.from_state(filters.PureDPFilter(1).state()) => GDPFilter
 type("Mine", (filters.GDPFilter,), {})(1).state() => KindError: name of its own
 filters.FDPFilter(to.PureDP(1)); filters.FDPFilter(1) => KindError: 0.01495 together…GDPFilter
-filters.FDPFilter(to.Laplace(1) @ G(1)) => KindError: 0.01495 together…GDPFilter
 filters.FDPFilter(G(sympy.Symbol("m"))) => KindError: GDPFilter(m)
 filters.exact_release(1, M.Gaussian(noise_multiplier=1)) => KindError: DiscreteGaussian or a DiscreteLaplace
 filters.exact_release(1.5, M.DiscreteGaussian(sigma=1)) => value must be
 filters.exact_release(True, M.DiscreteGaussian(sigma=1)) => value must be
-filters.exact_release(np.array([1, 2]), M.DiscreteGaussian(sigma=1)) => value must be
 filters.exact_release(1, M.DiscreteGaussian(sigma=1), 7) => numpy.random.Generator
 
 to.Plan({STEP: 1}) @ to.Plan({M.Laplace(scale=3): 1}, "replace-one") => PlanError: must have one adjacency
@@ -701,14 +636,11 @@ BallsInBins(1, bins=2, epochs=0) => epochs
 BallsInBins(0, bins=2, epochs=2) => noise_multiplier
 
 to.Profile.from_epsilon_delta(None, [0.0]); to.Profile.from_epsilon_delta(lambda _: math.nan, [0.0]) =>
-to.Profile.from_epsilon_delta(lambda _: -0.1, [0.0]); to.Profile.from_epsilon_delta(lambda _: 1.1, [0.0]) =>
 to.Profile.from_epsilon_delta(lambda _: None, [0.0]); to.Profile.from_epsilon_delta(lambda _: 0.1, ["x"]) =>
 to.Profile.from_epsilon_delta(lambda _: 10**400, [0.0]) =>
 
 to.allocate([(NOISE, 10**12), NOISE], {"epsilon": 1, "delta": 0}) =>
     must be an integer from 1 to 1000000000000, got 1000000000001
-to.allocate([(lambda s: to.PureDP(1 / s), 2**62)] * 2, TARGET) => got 9223372036854775808
-to.allocate([(NOISE, 10**20)], TARGET) => must be an integer from 1 to 1000000000000, got 100000000000
 to.allocate([lambda s: s / 0], TARGET) => build(1.0) raised ZeroDivisionError: … by zero
 to.allocate([NOISE], TARGET, lambda scales: scales[0] / 0) => cost(…) raised ZeroDivisionError: … by zero
 to.allocate([lambda s: G(SYMBOL / s)], {"mu": 1}) => SymbolError: free symbols
@@ -728,6 +660,18 @@ M.strategy_sensitivity([[1, 0], [0, 1]], steps=3) => steps must be the number of
 M.blt_strategy([2], [1], 3) => decay
 
 TABLE["z"] => column must be one of 'x', 'y', 'value', got 'z'
+
+OPENDP.from_measurement(3, 1) => KindError: output_measure
+OPENDP.privacy_map(3, delta=0.0) => KindError: must be a curve
+OPENDP.privacy_map(lambda d: 1 / (d - 1), delta=0.0)(1) => ZeroDivisionError
+OPENDP.privacy_map(to.Laplace(0.5), delta=0.0)(0.5) => d_in
+OPENDP.privacy_map(to.Laplace(0.5), delta=2.0) => delta
+OPENDP.privacy_map(lambda _: NOISE(1.0), delta=0.1)(1) => KindError: not a curve
+
+PLAN_FILE({}) => PlanError: must
+PLAN_FILE({MINE: 1}); PLAN_FILE({M.BestOfRuns(MINE, mean=2, shape=1): 1}) => PlanError: must
+PLAN_FILE({M.Custom(G(1).symbolic()): 1}) => cannot be saved
+to.spec.dumps(to.Plan({NOISE(1.0): 1})) => PlanError: content must be PlanFile
 """
 
 
@@ -768,6 +712,9 @@ NAMES |= {
     "ESTIMATE": to.limits.clt(to.Laplace(0.1) ** 400),
     "NOISE": lambda sigma: M.Gaussian(noise_multiplier=sigma),
     "RAISING": stumble,
+    "MINE": type("Mine", (M.Gaussian,), {})(1.0),
+    "OPENDP": to.interop.opendp,
+    "PLAN_FILE": lambda runs: to.spec.dumps(to.spec.PlanFile("", to.Plan(runs))),
     "SYMBOL": sympy.Symbol("mu", positive=True),
     "REPLACED": M.SubsampledGaussian(1.0, 0.01, scheme="without-replacement", adjacency="replace-one"),
     "TABLE": to.sweep(lambda x, y: x * y, {"x": [1.0, 2.0], "y": [1.0, 2.0]}),
