@@ -18,6 +18,7 @@ from tests.truth.balls import ball
 from tests.truth.claims import check
 from tests.truth.continuous import Gaussians, Laplace
 from tests.truth.operators import Product
+from tests.truth.polygons import Polygon
 from tradeoff.errors import DomainError
 from tradeoff.families.laplace import BoundedRange
 from tradeoff.limits.moments import closed_form
@@ -150,6 +151,19 @@ def test_products_of_total_variations_whose_deltas_round_to_1_differ():
     assert (f**5 @ to.TotalVariation(1.0))(0.0) == 0.0
     assert to.TotalVariation(0.5) ** 2 == to.TotalVariation(0.75)  # a float
     assert to.TotalVariation(1e-60) ** 2 != to.TotalVariation(2e-60)  # less by 1e-120
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-5, 1e-16, 1e-100, 1e-300, 1e-308, 1e-320])
+def test_polygons_at_every_scale_contain_truth(scale):
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        x = np.append(rng.random(rng.integers(1, 5)) * scale, [0.0, 1.0, 0.5, 1 - rng.random() * 1e-9])
+        y = rng.choice([1.0, 0.4, 1e-300]) * (1 - x) ** rng.choice([1.0, 2.0, 3.0])
+        f = to.PiecewiseLinear.hull(x, y)
+        spec = Polygon(*zip(*f.vertices, strict=True))
+        near = [float(np.nextafter(v, side)) for v in (*f.alpha, 0.5) for side in (0.0, v, 1.0)]
+        for a in (*near, *rng.random(4), *rng.random(4) * scale):
+            check(f.bounds(a), spec.beta(a), 1e-14, 1e-310)
 
 
 def test_answers_at_ends_contain_truth():
