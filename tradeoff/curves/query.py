@@ -70,8 +70,6 @@ _ARGUMENTS: dict[Question, tuple[str, float, float]] = {
     "epsilon": ("delta", 0, 1),
 }
 
-_BLOCK = 2**13  # entries of closed forms at a time: malloc maps no new pages for their temporaries
-
 
 def answer_query(
     curve: TradeOff, kind: Question, value: Any, tol: float | None, how: QueryKwargs
@@ -98,7 +96,9 @@ def answer_query(
         at = np.array(tuple(rational(value))[::-1])  # answers fall: the float above gives the lower side
     answer = {"beta": certified_beta, "delta": certified_delta, "epsilon": certified_epsilon}[kind]
     lower, upper, n = np.empty_like(at), np.empty_like(at), len(at)
-    blocks = 1 if curve.composed else n // _BLOCK + 1  # engines plan for all entries at once
+    # Closed forms take 8,192 entries at a time, for whose temporaries malloc maps no new pages; engines take
+    # all at once, for which they plan.
+    blocks = 1 if curve.composed else n // 2**13 + 1
     for i, j in pairwise(n * k // blocks for k in range(blocks + 1)):
         lower[i:j], upper[i:j] = answer(curve, at[i:j].copy(), tol)
     if tol is not None:
