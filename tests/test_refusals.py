@@ -197,6 +197,7 @@ to.dp_sgd(1.1, batch_size=90, dataset_size=80, epochs=1) => batch_size must be a
 to.dp_sgd(1.1, sample_rate=1.5, steps=10) => sample_rate must be in (0, 1], got 1.5
 to.dp_sgd(1.1, sample_rate=0.1, epochs=0) => epochs must be in
 M.Custom(M.Laplace(scale=1)) => KindError: write Laplace(...).guarantee()
+to.plot([G(1), G(2)]) => KindError: write plot(f, g)
 M.Custom(3) => KindError: 3 is not a trade-off function
 M.Custom(G(1), other_order="f") => KindError: is not a trade-off function
 M.Custom(G(1), adjacency="zero-out") => adjacency must be
@@ -559,7 +560,7 @@ ESTIMATE.curve() => KindError: use the exact curve … or take .trusted()
 L.epsilon_delta_clt(SYMBOL, 2, n=10); L.epsilon_delta_clt(SYMBOL, 0, n=2.5); L.dp_sgd_clt(SYMBOL, 1.0, -5) =>
 L.epsilon_delta_clt(-1, 0, n=SYMBOL); L.epsilon_delta_clt([0.1, 0.2], 0, n=SYMBOL) =>
 
-to.calibrate(NOISE, {"tpr": 0.01, "fpr": 0.02}) => tpr must be in [0.02, 1], got 0.01
+to.calibrate(NOISE, {"tpr": 0.01, "fpr": 0.01}) => tpr must be in (0.01, 1], got 0.01
 to.calibrate(NOISE, {"success": 0.9, "baseline": 0}) => baseline must be in (0, 1), got 0
 to.calibrate(NOISE, {"precision": 0.1, "recall": 0.5, "prior": 0.5}) =>
     precision must be in [0.5, 1), got 0.1

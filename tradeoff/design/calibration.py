@@ -477,7 +477,7 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
 
 def _success(name: str, success: Any, blind: str, baseline: Any) -> Target:
     p = number(blind, baseline, 0, 1, open_low=True, open_high=True)
-    s = number(name, success, p, 1)
+    s = number(name, success, p, 1, open_low=True)  # as many as without a release: no loss at all
     question = f"{name} at {blind} = {exactly(p)}"
     return Target(question, s, lambda f, tol: 1 - f.bounds(p, tol=tol), lambda x: ndtri(x) - ndtri(p))
 

@@ -87,12 +87,15 @@ def claim_of(name: str, thing: Any) -> Claim:
         case Empirical(estimate=line, band=sides):
             band = _between(name, *sides)
             return replace(claim_of(name, line), band=band.band, profile=band.profile, whole=band.whole)
-        case (TradeOff() as lower, TradeOff() as upper) | Bounds(TradeOff() as lower, TradeOff() as upper):
+        case tuple((TradeOff() as lower, TradeOff() as upper)) | Bounds(
+            TradeOff() as lower, TradeOff() as upper
+        ):
             return _between(name, lower, upper)
     if isinstance(thing, type) or not (
         isinstance(thing, TradeOff) or hasattr(thing, "guarantee") or hasattr(thing, "curve")
     ):
         remedy = "give a curve, a plan, a mechanism, or a result of tradeoff.limits"
+        remedy = "write plot(f, g), or (lower, upper) of one curve" if isinstance(thing, list) else remedy
         raise KindError(f"{shown(thing)} is not a trade-off function; {remedy}")
     curve = claimed(thing)
     bounds, source = curve.bounds, getattr(thing, "source", "")
