@@ -73,8 +73,11 @@ class RealLinePair(TradeOff):
         return self._law.sup_loss
 
     def inverse(self) -> TradeOff:
-        if self.symmetric:
-            return self
+        return self if self.symmetric else self._inverse
+
+    @cached_property
+    def _inverse(self) -> TradeOff:
+        """The other order, cached: a table of divergences needs its whole curve at every order."""
         law = self._law.reversed()
         return RealLinePair(law, self.name, self.pair, self.assumptions, flipped=not self.flipped)
 
