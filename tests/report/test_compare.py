@@ -48,7 +48,7 @@ def test_compare_under_reports_of_dp_sgd_and_between_questions_are_reported(dp_s
     truth, claimed = curve.bounds(worst.argument, tol=1e-6), float(row.claim.beta(worst.argument))
     assert 0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower
     least, place = rounded(worst.error, "lower", 2), exactly(worst.argument)
-    assert f"edgeworth, largest excess: beta +{least} at alpha = {place}." in result.notes()
+    assert f"edgeworth, unsafe by at least: beta +{least} at alpha = {place}." in result.notes()
     assert result.table()[-1][1] == "unsafe*"
     assert "!" not in result.table()[-1][2]
 

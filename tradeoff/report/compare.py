@@ -238,7 +238,7 @@ class Comparison(Exported, Displayed):
         if errors and legend:
             legend.append("In brackets: the answer less the exact one.")
         worst = [
-            f"{row.name}, largest excess: {'; '.join(map(str, row.unsafe))}." for row in self if row.unsafe
+            f"{row.name}, unsafe by at least: {'; '.join(map(str, row.unsafe))}." for row in self if row.unsafe
         ]
         reasons = [f"{method} does not apply: {reason}." for method, reason in self.declined.items()]
         return [*legend, *worst, *reasons, *self.curve.caveats]
@@ -357,7 +357,7 @@ def compare(
     one Gaussian  unsafe     1.3523 (-0.63)!
     unsafe: claims more privacy than there is, in the answers marked "!".
     In brackets: the answer less the exact one.
-    one Gaussian, largest excess: epsilon -0.63 at delta = 0.001; beta +0.17 at alpha = 0.19.
+    one Gaussian, unsafe by at least: epsilon -0.63 at delta = 0.001; beta +0.17 at alpha = 0.19.
     """
     if not isinstance(curve, TradeOff):
         raise KindError(
