@@ -238,7 +238,9 @@ class Comparison(Exported, Displayed):
         if errors and legend:
             legend.append("In brackets: the answer less the exact one.")
         worst = [
-            f"{row.name}, unsafe by at least: {'; '.join(map(str, row.unsafe))}." for row in self if row.unsafe
+            f"{row.name}, unsafe by at least: {'; '.join(map(str, row.unsafe))}."
+            for row in self
+            if row.unsafe
         ]
         reasons = [f"{method} does not apply: {reason}." for method, reason in self.declined.items()]
         return [*legend, *worst, *reasons, *self.curve.caveats]
