@@ -133,7 +133,7 @@ class _CurveMethods(TradeOff):
         return unary.Dual(self)
 
     def __ge__(self, other: TradeOff) -> bool:
-        """Whether f is at least as private everywhere; ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10).
+        """Decide if f is as private as g, or raise ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10).
 
         >>> import tradeoff as to
         >>> to.Gaussian(1) >= to.Gaussian(2)
@@ -142,7 +142,7 @@ class _CurveMethods(TradeOff):
         return order.at_least(self, contract.operand(other))
 
     def __le__(self, other: TradeOff) -> bool:
-        """Whether ``other`` is at least as private everywhere.
+        """Decide if g is as private as f, or raise ``Undecided``.
 
         >>> import tradeoff as to
         >>> to.Gaussian(1) <= to.Identity()
@@ -173,13 +173,14 @@ class _CurveMethods(TradeOff):
         return order.distance(self, contract.operand(other), metric=metric)
 
     def gdp(self, failure: float | None = None) -> reduction.Reduction:
-        r"""Least mu of a Gaussian curve below f but for ``failure``, and the cost of reporting it.
+        r"""Return the least mu of a Gaussian curve below f but for ``failure``, and the cost of reporting it.
 
         .. math::
 
            f \ge G_\mu \otimes f_{0,\mathrm{failure}}
 
-        ``failure`` is in [0, 1]; default: 1e-10, and 0 for a Gaussian curve, whose regret is 0 then.
+        ``failure`` is a probability; default: 1e-10, and 0 for a Gaussian curve. The cost, ``regret``, is
+        the largest gap in Bayes error between f and the curve reported.
 
         >>> import tradeoff as to
         >>> round((to.Laplace(0.1) ** 100).gdp().mu, 3)
