@@ -97,8 +97,8 @@ class EvaluatedContour(NamedTuple):
 class ContourCache:
     """All lines of one order of the pair.
 
-    In the strip 0 < c < 1 (kind "rest") a line holds 1 - delta, in c > 1 (kind "delta", or "other" where this
-    is the other order) delta less the mass at infinity.
+    The integral along a line is psi: 1 - delta in the strip 0 < c < 1 (kind "rest"), and in c > 1 (kind
+    "delta", or "other" where this is the other order) delta less the mass at infinity.
     """
 
     def __init__(
@@ -134,15 +134,15 @@ class ContourCache:
         return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), most * (1 + 16 * UNIT))
 
     def damped(self, level: int) -> ContourCache:
-        """Return a cache for the laws without losses of mass below e^-level of these; self if none."""
+        """Return the cache of laws without losses rarer than e^-levels[level]; self if there are none."""
         if level == len(_TUNING.levels) or len(self.laws) > _TUNING.distinct:
             return self
 
         def make() -> ContourCache:
-            each = zip(self.laws, self.counts, strict=True)
-            laws = [damped_law(law, n, _TUNING.levels[level]) for law, n in each]
-            same = all(law is other for law, other in zip(laws, self.laws, strict=True))
-            return self if same else ContourCache(laws, self.counts, self)
+            factors = zip(self.laws, self.counts, strict=True)
+            laws = [damped_law(law, n, _TUNING.levels[level]) for law, n in factors]
+            unchanged = all(law is other for law, other in zip(laws, self.laws, strict=True))
+            return self if unchanged else ContourCache(laws, self.counts, whole=self)
 
         return self._damped.of(level, make)
 
@@ -307,14 +307,14 @@ class ContourCache:
     def evaluate_sharp(
         self, kind: Kind, x: float, cost: Cost, log_psi: float | None
     ) -> tuple[tuple[Any, ...], Cost, EvaluatedContour]:
-        """Return the line without smoothing, its cost, and the key of lines of this question."""
+        """Return the key of all lines at the loss x, the cost of the unsmoothed one, and that line."""
         key = (kind == "rest", x, log_psi, *query_options().choices[1:])  # the same for every method
         usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
         for terms in sorted({min(usual, cost.terms), cost.terms}):
             place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=kind == "rest")
             result = self.lines.of((*key, terms, 0.0), partial(self._line, place))
             if result.line is not None and result.line.tail_bound > 0.05:
-                break  # ten times the terms would not end it either
+                break  # ten times the usual terms would not bring it to its goal either
         return key, cost._replace(terms=terms), result
 
     def chernoff_bound(self, x: Array, level: Array | None = None) -> Array:

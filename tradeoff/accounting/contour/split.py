@@ -185,39 +185,44 @@ class _Tilts(NamedTuple):
 
 
 def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
-    """Choose the least share of x for small losses, and the line of middle ones by its period."""
+    """Choose a, the t of a loss x/2, x/4 or x/8, and a line of B with few nodes; None if a is near b.
+
+    a is the largest for which steps that are all small are a negligible share of psi(x), about e^log_psi.
+    """
     mu, sharp, count = marks.part.base.scale, marks.sharp, marks.count
     t = np.arange(-10.0, mu + REACH, 0.1)
     loss = marks.part.logs(mu * t - mu * mu / 2, np.zeros(len(t))).loss
     c = 1 + np.geomspace(0.05, 100.0, 64) / x
-    bound = log_kappas(c) - (c - 1) * x - log_psi
+    chernoff = log_kappas(c) - (c - 1) * x - log_psi  # with log M(c) it bounds a share
 
-    def moments(base: WindowBase) -> Array:
+    def log_moments(base: WindowBase) -> Array:
         with np.errstate(over="ignore", divide="ignore"):
             log = c[:, None] * loss - t * t / 2 - 3.2215 - base.damping(t)[0]  # log (0.1/sqrt(2 pi))
         peak = np.max(log, axis=1)
         return np.asarray(peak + np.log(np.sum(np.exp(log - peak[:, None]), axis=1)))
 
-    # Where no share makes them next to nothing, the bulk reaches x; their line is short if they are many.
-    for share in (2.0, 4.0, 8.0, 4.0):
-        a = few_bits(float(_place(marks.part, np.array([x / share]))[0]))
-        small = moments(WindowBase(mu, a, sharp))
-        left = count * small + bound
-        if np.min(left) < -_LEFT:
+    # Where none makes them next to nothing, the bulk reaches x; their line is short if they are many.
+    for divisor in (2.0, 4.0, 8.0, 4.0):
+        a = few_bits(float(_place(marks.part, np.array([x / divisor]))[0]))
+        small = log_moments(WindowBase(mu, a, sharp))
+        small_share = count * small + chernoff
+        if np.min(small_share) < -_LEFT:
             break
     if not 1.0 < a < b - 1.1:
         return None
-    rise = count * np.logaddexp(0.0, moments(WindowBase(mu, b, sharp, a)) - small)
-    excess = count * small + np.where(rise > 30, rise, np.log(np.expm1(np.minimum(rise, 30.0)))) + bound
+    rise = count * np.logaddexp(0.0, log_moments(WindowBase(mu, b, sharp, a)) - small)  # n log(1 + R/S)
+    share = count * small + np.where(rise > 30, rise, np.log(np.expm1(np.minimum(rise, 30.0)))) + chernoff
     gap = c - c[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        periods = np.maximum(excess + _LEFT, 1.0) / np.abs(gap)
+        # Of a line at the row whose aliases, bounded at the column's tilt, are a share of e^-_LEFT.
+        periods = np.maximum(share + _LEFT, 1.0) / np.abs(gap)
     sides = [np.where(side, periods, math.inf) for side in (gap < 0, gap > 0)]
-    longest = np.maximum(*(np.min(side, axis=1) for side in sides))
-    k = int(np.argmin(np.log(longest) + np.maximum(excess, 0.0) / 3))
+    period = np.maximum(*(np.min(side, axis=1) for side in sides))
+    # Nodes grow with the period, and digits cancel where the integrand is larger than psi.
+    k = int(np.argmin(np.log(period) + np.maximum(share, 0.0) / 3))
     low, high = (float(c[np.argmin(side[k])]) for side in sides)
-    step = few_bits(2 * math.pi / float(longest[k]))
-    return _Tilts(a, float(c[np.argmin(left)]), float(c[k]), low, high, step)
+    step = few_bits(2 * math.pi / float(period[k]))
+    return _Tilts(a, float(c[np.argmin(small_share)]), float(c[k]), low, high, step)
 
 
 def _log_expm1(x: float) -> float:

@@ -237,6 +237,7 @@ class Direction:
             return None
 
     def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
+        """Tabulate delta about epsilon, of truncated laws if there is an edge; None if losses go too far."""
         laws, sketches, cumulant = self.laws, self.sketches, self.cumulant
         edge = choose_edge(laws, self.counts, cumulant, epsilon) if self.is_cut else None
         if edge is not None:
@@ -244,11 +245,11 @@ class Direction:
             sketches = [law.sketch() for law in laws]
             cumulant = Cumulant(list(zip(sketches, self.counts, strict=True)))
         grid = plan(laws, self.counts, sketches, cumulant, epsilon, effort)
-        # From that many spacings on the errors of both edges, 8 units of a loss each, exceed a cell's width.
+        # Losses of 2^45 spacings: a cell whose edges err by 8 units of them each has a relative slack of 1/8.
         if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in sketches) > 2**45 * grid.h:
             return None
         factors = tilted_factors(grid, laws, self.counts)
-        leak = self.mass_at_plus_infinity * (1 - 16 * UNIT)
+        leak = self.mass_at_plus_infinity * (1 - 16 * UNIT)  # rounded down
         table = profile(factors, grid.h, grid.theta, grid.window, leak)
         if edge is not None:
             table = add_far_losses(table, self.laws, factors, grid, edge, epsilon)
