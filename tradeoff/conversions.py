@@ -292,22 +292,23 @@ def _curve(
 
 
 def _slopes(orders: Array, bounds: Array) -> tuple[Array, Array]:
-    """Return s and delta of the proved line x <= delta + s y of each order, for r, r' where its region ends.
+    """Bound s and delta of the line x <= delta + s y that each of ``_PLACES`` proves by its order and bound.
 
-    Divided by t (r^k - r'^k), k = t - 1, with e = (r'/r)^k - 1 and g = r' - 1: delta = [e^(k (d - u)) - (1 +
-    e) (1 - k g)]/(-t e) and s = k r ((r'/r)^t - 1)/(t e); for t = 1, (d + v + g)/(u + v) and (r - r')/(u +
-    v).
-    Where both terms of the difference are near 1, 1 is taken off both.
+    The region of an order t and a bound d (``from_renyi``) ends there in a point with x/y = r = e^u and
+    (1-x)/(1-y) = r' = e^-v. Its two tangents added are, with k = t - 1,
+    t (r^k - r'^k) x <= e^(k d) - r'^k (t - k r') + k (r^t - r'^t) y. So with e = (r'/r)^k - 1 and g = r' - 1,
+    delta = [e^(k (d - u)) - (1 + e) (1 - k g)]/(-t e) and s = k r ((r'/r)^t - 1)/(t e); for t = 1 they are
+    (d + v + g)/(u + v) and (r - r')/(u + v).
     """
     u, v = _ratios(np.exp(_ends(orders[None], bounds[None], _FINE)[0]), _PLACES)
     k, both = Bounds.of(orders) - 1, Bounds.of(u) + v
     e, g = expm1(-k * both), expm1(-v)
-    near = expm1(k * (bounds - Bounds.of(u))) - e + k * g * (1 + e)
+    near = expm1(k * (bounds - Bounds.of(u))) - e + k * g * (1 + e)  # keeps digits near 1
     delta = meet(near, exp(k * (bounds - Bounds.of(u))) - exp(-k * both) * (1 - k * g)) / (-(k + 1) * e)
     slope = k * exp(u) * expm1(-(k + 1) * both) / ((k + 1) * e)
-    first = orders == 1
+    is_one = orders == 1
     slope, delta = (
-        where(first, (exp(u) - exp(-v)) / both, slope),
-        where(first, (bounds + v + g) / both, delta),
+        where(is_one, (exp(u) - exp(-v)) / both, slope),
+        where(is_one, (bounds + v + g) / both, delta),
     )
     return slope.upper, delta.upper
