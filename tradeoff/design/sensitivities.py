@@ -321,14 +321,15 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
 
 
 def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
-    """Return the answer, narrowed where whole curves gave it."""
+    """Bound epsilon at a delta, or delta at an epsilon (``name`` and value), to 1e-7 of it if possible."""
     query = curve.bounds.epsilon if name == "delta" else curve.bounds.delta
     result = query(value)
     if result.width <= 1e-7 * abs(result.upper):
         return result
-    closer = 1e-7 * (min(abs(result.upper), 1.0) if name == "delta" else 1.0)
+    # Of epsilon the width is in nats, of delta relative.
+    tol = 1e-7 * (min(abs(result.upper), 1.0) if name == "delta" else 1.0)
     try:
-        return query(value, tol=closer or 1e-7)
+        return query(value, tol=tol or 1e-7)
     except PrecisionError:
         return result
 
@@ -341,17 +342,18 @@ class Parameter(NamedTuple):
     moved: Callable[[float], TradeOff]
 
     def pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
-        """Return the curves a step below and above, and the distance: near an end of a range a short one."""
+        """Return the curves a relative step below and above, and the distance, less near a range's end."""
         step = share
         while step >= _SHORTEST:
             with suppress(DomainError):
-                ends = self._apart(step)
+                result = self._try_pair(step)
                 # of a step that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3
-                return ends if step == share else self._apart(step * 1 / 16)
+                return result if step == share else self._try_pair(step * 1 / 16)
             step /= 2
         raise self.stuck()
 
-    def _apart(self, share: float) -> tuple[TradeOff, TradeOff, float]:
+    def _try_pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
+        """Return ``pair`` of this step; ``DomainError`` if it leaves the range."""
         below, above = self.value * (1 - share), self.value * (1 + share)
         if not 0 < abs(above - below) < math.inf:
             raise self.stuck()
