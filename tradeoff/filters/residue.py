@@ -200,10 +200,10 @@ class Responses:
         return np.asarray(np.maximum(sum_rows(terms).lower, 0.0))
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
-        """Return log D at epsilon >= 0 for the mixture times G_mu, rounded up."""
-        loss = np.append(self.loss, -self.loss)  # of two labels each, by 1 to e^-l
-        share = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
-        terms = (share + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper
+        """Return log D = log sum q_j delta_{G_mu}(eps - l_j) of mixture (x) G_mu, eps >= 0, rounded up."""
+        loss = np.append(self.loss, -self.loss)  # those of RR(l), of Q-mass 1/(1 + e^-loss)
+        log_q = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
+        terms = (log_q + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper
         most = np.max(terms, axis=1)
         return np.asarray((most + log(sum_rows(exp(Bounds.of(terms) - most[:, None])))).upper)
 
