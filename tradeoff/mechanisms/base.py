@@ -291,7 +291,8 @@ def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def checked(*args: P.args, **given: P.kwargs) -> T:
         kind = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
-        inverses = {"Gaussian": "mu", "Laplace": "epsilon"}  # curves of the same name, and their parameters
+        # A number without a name may be meant for the curve of the same name, whose parameter is the inverse.
+        inverses = {"Gaussian": "mu", "Laplace": "epsilon"}
         if kind in inverses and len(args) > 1:
             raise TypeError(
                 f"mechanisms.{kind} takes its parameters by name, as in {kind}({names[0]}={args[1]!r}); "
