@@ -169,7 +169,7 @@ def order(f: TradeOff, g: TradeOff) -> Verdict:
     first, second = f.bounds(alphas), g.bounds(alphas)
 
     def compare(f: TradeOff, g: TradeOff, gap: Bounds) -> tuple[Answer, Witness | None]:
-        """Decide f >= g, which a certain difference refutes, the largest of which is the witness."""
+        """Decide f >= g; a positive lower bound on ``gap``, g - f at ``alphas``, is a witness against it."""
         k = int(np.argmax(gap.lower))
         if gap.lower[k] > 0:
             return False, Witness(float(alphas[k]), float(gap.lower[k]))
