@@ -87,20 +87,23 @@ def bound_gram(strategy: Any, bins: int, epochs: int) -> tuple[Array, Array]:
 def group_bins(gram: Array, *, above: bool) -> Groups:
     """Return groups of neighbouring bins whose Gram matrix is above, or below, in every entry.
 
-    Of all sizes of groups it is the one whose ratio has a variance next to that of the Gram matrix.
+    Below, negative entries count as 0. Of the sizes of groups tried it is that whose mean ratio has the
+    variance, the mean of e^(G_ij) - 1, nearest to that of ``gram``.
     """
-    bins, off, sign = len(gram), ~np.eye(len(gram), dtype=bool), 1 if above else -1
+    bins, off_diagonal, sign = len(gram), ~np.eye(len(gram), dtype=bool), 1 if above else -1
     best = math.inf, Groups(1, 1, 0.0, 0.0, 0.0)
     for size in np.unique(np.geomspace(1, max(bins // 2, 1), 24).astype(int)).tolist():
         group = np.arange(bins) // size
         same = np.equal.outer(group, group)
-        kinds = [~same, same & off, ~off] if size > 1 else [~same, ~same, ~off]
+        inside = same & off_diagonal
+        # Entries of two groups, of two bins in one, and of one bin: the extreme of each, made to increase.
+        kinds = [~same, inside if size > 1 else ~same, ~off_diagonal]
         levels = np.array([max(sign * float(np.max(sign * gram[kind])), 0.0) for kind in kinds])
         levels = np.maximum.accumulate(levels) if above else np.minimum.accumulate(levels[::-1])[::-1]
-        levels *= [1, 1, 1 + 1e-6] if above else [1 - 1e-6, 1 - 1e-6, 1]  # each step has its own variance
+        levels *= [1, 1, 1 + 1e-6] if above else [1 - 1e-6, 1 - 1e-6, 1]  # so that ``single`` is positive
         parts = np.diff(levels, prepend=0.0) * (1 + sign * 8 * UNIT)
-        pairs = [np.sum(~same), np.sum(same & off), bins]
-        variance = float(np.dot(pairs, np.expm1(np.minimum(levels, 700))))
+        entries = [np.sum(~same), np.sum(inside), bins]
+        variance = float(np.dot(entries, np.expm1(np.minimum(levels, 700))))
         best = min(best, (sign * variance, Groups(bins, size, *parts.tolist())))
     return best[1]
 

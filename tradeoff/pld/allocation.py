@@ -325,16 +325,19 @@ class Allocation:
         return Table(*(np.append(some[good], rest) for some, rest in columns))
 
     def _fits(self, rho: Array, log: Array, ends: tuple[float, float], x: Array, cosine: float) -> Array:
-        """Return which tilts, up to the first that does not, lose at most 1e-5/t at the ends and the edges.
+        """Return a mask of the tilts up to the first whose sum over nodes x misses more than 1e-5/t of it.
 
-        ``ends`` are log of the sum at rho = 0, and of the factor of phi e^(-rho R/t) at the left end.
+        ``log`` is that of each sum; ``cosine`` is cos(mu a). ``ends`` are log of the sum at rho = 0, and of
+        the factor of phi e^(-rho R/t) at the left end.
         """
         mu, t = self.mu, self.steps
         first, last = np.exp(mu * x[[0, -1]] - mu * mu / 2)
-        # A chord to the sum itself: if it errs by r of itself, then r <= b (1 + r), b the bound without r.
+        # Both edges are at most e^2 times the sum at rho cos(mu a), from chords of its convex logarithm, and
+        # the rule misses e^-50 of them. Sums that err by r bound themselves: r <= b (1 + r), b that bound.
         edge = np.interp(rho * cosine, np.append(0.0, rho), np.append(ends[0], log)) + 2
         left = -(x[0] ** 2) / 2 - rho / t * first + ends[1]
         lost = np.maximum(np.maximum(edge - 50, left), -(x[-1] ** 2) / 2 - rho / t * last)
+        # e^-12 is below 1e-5; and the integrand grows by e a unit at the left end.
         good = (lost <= log - 12 - math.log(t)) & (-x[0] - rho / t * mu * first >= 1)
         return np.asarray(np.logical_and.accumulate(good & np.isfinite(log)))
 

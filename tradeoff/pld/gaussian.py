@@ -292,6 +292,8 @@ class NormalBase(AffineBase):
         return x
 
     def grid(self, component: Component, c: float, size: int) -> Array:
+        # The density in L is phi times P^(2-c) Q^(c+1) e^-l, up to a factor. The logarithm of the latter has
+        # a slope in l from least - 1 to most - 1, so that the mass lies about mu times that.
         least, most = extremes(component.b.slopes, component.d.slopes, (c + 1, 2 - c))
         low, high = self.scale * (least - 1) - DROP, self.scale * max(most, 1.0) + DROP
         coarse = np.linspace(low, high, size)

@@ -29,7 +29,7 @@ class QuadratureTransform(Transform):
     """A law as weighted points; finer quadratures are made for higher frequencies.
 
     There is one row of points for each factor of a product, whose transform is raised to the row's power:
-    here for one law, in `pld.batched` for many.
+    here for one law, in `pld.batched` for many. Quadratures err by about e^-digits of M(c).
     """
 
     rows: Sequence[Sequence[Component]]
@@ -53,17 +53,17 @@ class QuadratureTransform(Transform):
             self.atoms, self.cut, rows = law.atoms, law.lost > 0, [law.components() or []]
             self.mass_at_minus_infinity = law.mass_at_minus_infinity
         self.rows, self.powers, self.c, self.digits = rows, np.array(powers, dtype=float), c, digits
-        # The quadratures of every row serve frequencies by its own scale, and those of the widest row the
-        # least: all go by that.
+        # A quadrature of level j serves frequencies up to finer^j/pace. Rows share their levels, so the pace
+        # of all is that of the widest component.
         self._paces = [min(part.base.scale, 1.0) / self.first for row in rows for part in row]
         self._pace = max(self._paces, default=1 / self.first)
-        level, many = self._level(0), len(rows) > 1 or powers[0] != 1
-        # A product and an exact sum: two roundings of all sizes, unless there is one.
+        level, is_product = self._level(0), len(rows) > 1 or powers[0] != 1
+        # A product by a power and the end of an exact sum are a unit each; one row as it is has neither.
         self.log_m, self.mean = (math.fsum(self.powers * each[:, 0]) for each in (level.log_m, level.mean))
-        off = 2 * UNIT * math.fsum(self.powers * np.abs(level.log_m[:, 0])) if many else 0.0
-        self.log_m_error = (math.fsum(self.powers * level.log_m_error[:, 0]) + off) * (1 + 1e-9 * many)
+        off = 2 * UNIT * math.fsum(self.powers * np.abs(level.log_m[:, 0])) if is_product else 0.0
+        self.log_m_error = (math.fsum(self.powers * level.log_m_error[:, 0]) + off) * (1 + 1e-9 * is_product)
         off = 2 * UNIT * math.fsum(self.powers * np.abs(level.mean[:, 0]))
-        self.mean_error = off * (1 + 1e-9) if many else 0.0
+        self.mean_error = off * (1 + 1e-9) if is_product else 0.0
 
     def _level(self, j: int) -> Level:
         if j not in self._levels:
