@@ -110,10 +110,10 @@ class Product:
         return self._tilts[c]
 
     def tail(self, c: float, y: float) -> arb:
-        """Bound log |M(c + iy')/M(c)| for all y' >= y."""
+        """Bound log |M(c + iy')/M(c)| from above for all y' >= y; factors with no bound below 1 add 0."""
         result = -self.square * arb(y) ** 2 / 2
         for parts, n in self.factors:
-            bits = 20 + n.bit_length()
+            bits = 20 + n.bit_length()  # known to 2^-20 after n rounds, with digits for sums to lose
             with ctx.workprec(3 * bits):
                 nodes = gather_nodes(parts, arb(c), 0.0, bits)
                 least = sum(nodes.weight, arb(0)).real - nodes.error
@@ -245,8 +245,8 @@ class Contour:
         """Choose the tilt, from about the saddle point down, whose contour needs the fewest nodes.
 
         The saddle point is where K(c) - (c - 1) x - log |c (c - 1)| is least. K may rise steeply past it, and
-        the period with it. A lower tilt has a larger integrand, relative to which the sum is smaller by
-        e^loss: so must all errors be.
+        aliases there take a long period. A lower tilt has a larger integrand, e^cancelled times psi: relative
+        to that errors must be smaller by as much.
         """
 
         def rises(k: int) -> bool:
@@ -259,9 +259,9 @@ class Contour:
         while not self.middle and high < 2 * self.last and not rises(high):
             saddle, high = high, high + self.per_doubling
         while high - saddle > 1:
-            middle = (saddle + high) // 2
-            saddle, high = (saddle, middle) if rises(middle) else (middle, high)
-        least, best, goal, chosen = arb.pos_inf(), math.inf, self.error, None
+            k = (saddle + high) // 2
+            saddle, high = (saddle, k) if rises(k) else (k, high)
+        log_psi, best, goal, chosen = arb.pos_inf(), math.inf, self.error, None
         lowest = saddle - (1 if self.middle else 2 * self.per_doubling + 1)
         for k in range(saddle, lowest, -self.per_doubling // 4):
             self.c = self._tilt_at(k)
@@ -269,16 +269,16 @@ class Contour:
             # The logarithm of the integral of a bell as high and wide as the integrand.
             size = self._log_m(self.c) - (self.c - 1) * arb(self.x)
             size -= arb(self.c * abs(self.c - 1) * self.spread * 2.6).log()
-            least = size if k == saddle else least
-            loss = max(float(size - least), 0.0)
-            if loss > 50:  # log of the cancellation that a lower tilt may cost, which takes 72 bits
+            log_psi = size if k == saddle else log_psi
+            cancelled = max(float(size - log_psi), 0.0)
+            if cancelled > 50:  # which takes 72 bits
                 break
-            period, left, right = self._period(k, least)
-            cost = period * math.sqrt(loss - goal) / self.spread
+            period, left, right = self._period(k, log_psi)
+            cost = period * math.sqrt(cancelled - goal) / self.spread  # about the number of nodes
             if cost > 1.3 * best:
                 break
             if cost < best:
-                best, chosen = cost, (self.c, self.spread, period, left, right, goal - loss)
+                best, chosen = cost, (self.c, self.spread, period, left, right, goal - cancelled)
         if chosen is None:
             raise VerificationError("claim: no tilt has a contour of finite length", "claim")
         self.c, self.spread, self.period, self.left, self.right, self.goal = chosen

@@ -243,8 +243,9 @@ class Bell(Density):
         return grown * (1 + 1e-9) + 1e-9
 
     def shifts(self, bits: int) -> list[float]:
-        """Return shifts of the line of integration from the largest down."""
-        # The shift times the spread of the means stays below pi/2, where no logarithm meets its cut.
+        """Return shifts of the line of integration to try, from the largest down."""
+        # The first has the longest ``_step``, as errors grow by e^(2 shift^2), or is less: times the spread
+        # of the means it stays below pi/2, where no logarithm meets its cut.
         most = min(
             math.sqrt(bits * math.log(2) / 2),
             0.45 * math.pi / max(float(self.means[-1] - self.means[0]), 1e-300),
