@@ -280,6 +280,9 @@ G(1).beta => AttributeError: use f(alpha)
 G(1).eps; to.PureDP(1).eps; (to.Laplace(1) @ G(1)).eps; to.epsilon => AttributeError: use f.epsilon(delta)
 G(1).roc => AttributeError: use f.tpr(fpr), or tradeoff.plot(f, kind="roc")
 G(1).compose => AttributeError: use f @ g and f ** n
+to.Laplace(1).mu => AttributeError: use f.gdp().mu
+to.allocate([M.Laplace], epsilon=1, delta=0.1) =>
+    TypeError: 'epsilon'; write allocate(parts, {'epsilon': 1, 'delta': 0.1})
 G(1).guarantee => AttributeError: covers both orders
 G(1).nothing; to.nothing => AttributeError: no attribute 'nothing'$
 to.dpsgd => AttributeError: did you mean dp_sgd

@@ -30,6 +30,7 @@ _ADVICE = {  # names in other libraries
     **dict.fromkeys(("power", "roc"), 'f.tpr(fpr), or tradeoff.plot(f, kind="roc")'),
     "compose": "f @ g and f ** n",
     "guarantee": 'f.symmetrise(assume="either-order"), which covers both orders',
+    "mu": "f.gdp().mu",
     "pld": "f.law",
     "plot": "tradeoff.plot(f)",
     "rdp": "f.renyi(order)",

@@ -26,7 +26,16 @@ from tradeoff.curves.product import tensor
 from tradeoff.design.calibration import Search, read_target
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.display import Displayed, TextTable
-from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, domain, shown
+from tradeoff.errors import (
+    DomainError,
+    KindError,
+    PlanError,
+    PrecisionError,
+    advise_keywords,
+    called,
+    domain,
+    shown,
+)
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds, decimal
@@ -297,6 +306,7 @@ class _Problem:
         return x + math.log(met.x), met.answer
 
 
+@advise_keywords(lambda target: f"write allocate(parts, {shown(target)})")
 def allocate(
     parts: Sequence[Part | Callable[[float], Release] | Mechanism | tuple[Any, ...]],
     target: Mapping[str, float],
