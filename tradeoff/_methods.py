@@ -133,7 +133,7 @@ class _CurveMethods(TradeOff):
         return unary.Dual(self)
 
     def __ge__(self, other: TradeOff) -> bool:
-        """Decide if f is as private as g, or raise ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10).
+        """Decide f >= g, f at least as private, or raise ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10).
 
         >>> import tradeoff as to
         >>> to.Gaussian(1) >= to.Gaussian(2)
@@ -142,7 +142,7 @@ class _CurveMethods(TradeOff):
         return order.at_least(self, contract.operand(other))
 
     def __le__(self, other: TradeOff) -> bool:
-        """Decide if g is as private as f, or raise ``Undecided``.
+        """Decide f <= g, g at least as private, or raise ``Undecided``.
 
         >>> import tradeoff as to
         >>> to.Gaussian(1) <= to.Identity()
@@ -151,7 +151,7 @@ class _CurveMethods(TradeOff):
         return order.at_least(contract.operand(other), self)
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
-        r"""Whether f is as private as g but for ``failure``, in [0, 1], decided from certified bounds.
+        r"""Whether f is at least as private as g but for ``failure``, in [0, 1], by certified bounds.
 
         .. math::
 

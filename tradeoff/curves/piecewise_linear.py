@@ -95,7 +95,7 @@ class PiecewiseLinear(TradeOff):
         return curve
 
     def assuming(self, *assumptions: str) -> PiecewiseLinear:
-        """Return the same curve with more assumptions."""
+        """Return the same curve with more assumptions: sentences on which it rests without proof."""
         every = tuple(dict.fromkeys((*self.assumptions, *assumptions)))
         if every == self.assumptions:
             return self

@@ -123,7 +123,7 @@ class Tensor(TradeOff):
 
     @cached_property
     def _scaled(self) -> tuple[Any, TradeOff] | None:
-        """Where a factor is f_{0,delta}, which scales the axes of the others: it, and their product."""
+        """Product of the factors f_{0,delta}, which scale the axes of the others, and theirs; or None."""
         leaks = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
         rest = ((factor, n) for factor, n in self.factors.items() if factor.leak is None)
         return (tensor(leaks), tensor(rest)) if leaks else None
@@ -198,6 +198,7 @@ class Tensor(TradeOff):
 
     @cached_property
     def loss_bounds(self) -> Bounds[float]:
+        """Bounds on sup L over the finite losses, in nats: suprema of the factors add."""
         each = [(factor.loss_bounds, n) for factor, n in self.factors.items()]
         if all(top.lower == math.inf for top, _ in each):
             return Bounds(math.inf, math.inf)
@@ -223,7 +224,7 @@ class Tensor(TradeOff):
     def loss_distribution(self) -> PrivacyLossDistribution:
         if len(self.factors) == 1:
             ((factor, n),) = self.factors.items()
-            law = factor.power_pld(n) if n > 1 else law_pair(factor, n)[0]
+            law = factor.power_pld(n) if n > 1 else law_pair(factor, n)[0]  # exact if ``has_law``
             if law is not None:
                 return law
         if self._scaled is not None and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
@@ -232,7 +233,7 @@ class Tensor(TradeOff):
             # The lesser of delta and 1 - delta has the narrower bounds.
             log_kept = math.log1p(-delta) if delta < 0.5 else math.log(leak.kept.upper or math.ulp(0.0))
             return leaking(rest, leak.mass_at_plus_infinity, log_kept)
-        return super().loss_distribution()
+        return super().loss_distribution()  # raises: the engines compose the factors
 
     @property
     def notation(self) -> str:
