@@ -235,12 +235,12 @@ class ContourCache:
         return alone and rarely_sampled(whole.laws[0], whole.counts[0]) is not None
 
     def split(self, kind: Kind, x: float, log_psi: float | None) -> SplitEnclosure | None:
-        """Bound delta(x) by cases of the largest loss of a round; None where that is not possible."""
+        """Bound delta(x), about e^log_psi if known, by cases of the largest loss of a round; or None."""
         if kind != "delta" or not 0 < x < _TUNING.farthest or not self.splittable:
             return None
         law, n, cumulant = self.whole.laws[0], self.whole.counts[0], self.whole.cumulant
-        log_delta = float(np.interp(x, *cumulant.rare)) if log_psi is None else log_psi
-        key = x, log_delta, *query_options().choices[1:]
+        log_delta = float(np.interp(x, *cumulant.rare)) if log_psi is None else log_psi  # an estimate
+        key = x, log_delta, *query_options().choices[1:]  # the same for every method
         return self.whole.divided.of(key, partial(split, law, n, cumulant, x, log_delta))
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> Enclosure | None:

@@ -280,11 +280,11 @@ def _line(
     whole = count * most * np.exp((count - 1) * np.log(np.exp(ceiling_s) + most))
 
     def chernoff(c: float) -> Chernoff:
-        """Return the logarithm of the difference at c from above: it grows with both S and R."""
-        ends = (QuadratureTransform(law, c, digits) for law in (small, middle))
-        low, high = (each.log_m + each.log_m_error for each in ends)
-        rise = count * float(np.logaddexp(0.0, high - low)) * (1 + 1e-12)
-        return Chernoff(c, count * low + _log_expm1(rise) + 1e-9)
+        """Bound log((S + R)^n - S^n) at c from above: it grows with S and R, so their upper bounds serve."""
+        transforms = (QuadratureTransform(law, c, digits) for law in (small, middle))
+        log_s, log_r = (each.log_m + each.log_m_error for each in transforms)
+        rise = count * float(np.logaddexp(0.0, log_r - log_s)) * (1 + 1e-12)
+        return Chernoff(c, count * log_s + _log_expm1(rise) + 1e-9)
 
     return ContourLine(
         c=c,
@@ -296,7 +296,7 @@ def _line(
         log=log,
         error=np.where(known, error, whole) * math.exp(-norm) * (1 + 1e-6 + 32 * UNIT * count),
         tail_bound=math.exp(r.far(float(y[-1])) + top),
-        left=chernoff(tilts.left),
+        left=chernoff(tilts.left),  # bounds the aliases on one side, and ``right`` on the other
         right=chernoff(tilts.right),
         smoothing_width=0.0,
         scale=x / 8,
