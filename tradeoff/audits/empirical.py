@@ -40,7 +40,7 @@ from tradeoff.operators.tabulate import Tabulated
 
 
 class Decisions(NamedTuple):
-    """Tests "reject above a threshold", with the null scores each rejects and the others it misses."""
+    """Tests by thresholds, with numbers of null scores each rejects and of alternative ones it misses."""
 
     thresholds: Array
     rejected: Index
@@ -97,11 +97,11 @@ class Empirical(Displayed):
         alternative = sort_numbers("alternative_scores", self.alternative)
         confidence, (n, m) = check_confidence(self.confidence), (len(null), len(alternative))
         vars(self).update(null=null, alternative=alternative, confidence=confidence, thresholds=at)
-        if at is not None:
+        if at is not None:  # scores at or above are rejected
             tests = Decisions(at, n - np.searchsorted(null, at), np.searchsorted(alternative, at))
         else:
             rejected = spaced_counts(n)
-            at = null[n - 1 - rejected]  # larger scores are rejected
+            at = null[n - 1 - rejected]  # only scores above are rejected: k of them, fewer with ties
             tests = Decisions(at, rejected, _up_to(alternative, at))
         described = f"{n} null and {m} alternative scores"
         vars(self).update(_sizes=(n, m), _tests=tests, _described=described)
