@@ -245,14 +245,14 @@ def _tightest(orders: Array, bounds: Array, accuracy: float = _FINE) -> tuple[Ar
 
 
 def _ends(orders: Array, bounds: Array, accuracy: float) -> Array:
-    """Return the logarithm of the log-odds ratio w of x to y at which a Bernoulli divergence meets its bound.
+    """Return log w, w the log-odds ratio of x to y at which a Bernoulli divergence meets its bound.
 
     Lines are only chosen by it, so that floats do.
     """
 
-    def gap(w: Array, order: Array, bound: Array, place: Array) -> Array:
-        """Return D_a of the Bernoulli laws x and y over its bound, less 1; its sign counts."""
-        k, (u, v) = order - 1, _ratios(np.exp(w), place)
+    def gap(log_w: Array, order: Array, bound: Array, place: Array) -> Array:
+        """Return D_a of the Bernoulli laws x and y over its bound, less 1; y has log-odds ``place``."""
+        k, (u, v) = order - 1, _ratios(np.exp(log_w), place)
         log_x, log_rest = u - np.logaddexp(0.0, -place), -v - np.logaddexp(0.0, place)
         x, rest = np.exp(log_x), np.exp(log_rest)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
