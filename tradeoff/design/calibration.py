@@ -188,7 +188,7 @@ class Point(NamedTuple):
 
 @dataclass
 class Search:
-    """The numbers tried so far, on a scale of log x up to ``farthest``, or log(1 + n) for integers."""
+    """The numbers tried so far, with places log x up to ``farthest``, or log(1 + n) for integers."""
 
     target: Target
     bound_answer: Callable[[float], Bounds[float]]
@@ -317,7 +317,7 @@ class Search:
             self._tried(self._number(t))
 
     def _new_place(self, t: float) -> float | None:
-        """Return a place within the ends, or halfway to a wall in between; None if not new."""
+        """Return the place t, within the ends, or halfway to a wall if at or past it; None if not new."""
         places, walls = (
             sorted(self._place(p.x) for p in self.points if bool(p.problem) is wall) for wall in (False, True)
         )
