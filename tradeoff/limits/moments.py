@@ -58,14 +58,14 @@ def kl(curve: TradeOff) -> Bounds:
 
 
 def kappa2(curve: TradeOff) -> Bounds:
-    r"""Bound kappa_2(f); of a product, the sum over its factors.
+    r"""Bound kappa_2(f), in squared nats; of a product, the sum over its factors.
 
     .. math::
 
        \kappa_2(f) = \int_0^1 \log^2 \lvert f'(x) \rvert \, dx = \mathbb{E}_P L^2
 
-    Limit theorems need the sum: of the product's own curve only kl is one. ``NoClosedForm`` if a factor has
-    no exact law.
+    Limit theorems need this sum, to which E_P L^2 of the product adds products of two factors' means.
+    ``NoClosedForm`` if a factor has no exact law.
 
     Parameters
     ----------
