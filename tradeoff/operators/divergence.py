@@ -118,22 +118,22 @@ def _value(function: Function, ratio: float) -> Bounds:
 def renyi(curve: TradeOff, order: float) -> Bounds[float]:
     """Bound D_a(P || Q) of a curve T(P, Q), in nats, a in (0, inf]; at inf it is sup L of the inverse.
 
-    Infinite where P has mass that Q has not, and a >= 1; above, where no bound is known.
+    Infinite for a >= 1 if P has mass where Q has none. D grows with a, so that D_inf is an upper bound.
     """
     other = curve.inverse()
-    mass = other.mass_at_infinity
+    mass = other.mass_at_infinity  # of P where Q has none
     if mass.lower >= 1 or (order >= 1 and mass.lower > 0):
         return Bounds(math.inf, math.inf)
-    most = Bounds(max(other.loss_bounds.lower, 0.0), math.inf if mass.upper > 0 else max(other.sup_loss, 0.0))
+    sup = Bounds(max(other.loss_bounds.lower, 0.0), math.inf if mass.upper > 0 else max(other.sup_loss, 0.0))
     if order == math.inf:
-        return most
+        return sup
     try:
         result = curve.renyi_bounds(order)
     except NoClosedForm:
         result = _of_curve(curve, order)
     low = float(result.lower)  # laws may round the ratio of a mass below all floats to infinity
     low = 0.0 if low == math.inf and order >= 1 else max(low, 0.0)
-    return Bounds(low, math.inf if order >= 1 and mass.upper > 0 else min(float(result.upper), most.upper))
+    return Bounds(low, math.inf if order >= 1 and mass.upper > 0 else min(float(result.upper), sup.upper))
 
 
 def _of_curve(curve: TradeOff, order: float) -> Bounds:

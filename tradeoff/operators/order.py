@@ -41,7 +41,7 @@ from tradeoff.operators.unary import Group
 
 Answer = bool | None
 Real = Fraction | float  # a rational, or an infinity
-Point = tuple[Fraction, Fraction]  # or the rationals around one number
+Point = tuple[Fraction, Fraction]  # or bounds on one coordinate
 Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
 _MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; of more, whole curves are compared
@@ -327,7 +327,7 @@ def _undecided(epsilon: float) -> Undecided:
 
 
 def vertices_of(f: TradeOff) -> list[tuple[Point, Point]] | None:
-    """Return the vertices, bounded by rationals.
+    """Return bounds on alpha and on beta of every vertex, in rationals; None but for polygons of few.
 
     Those of f_{eps,d} are (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps).
     """

@@ -160,11 +160,11 @@ class HullOfMinimum(_Pooled):
         return self._largest_answer("delta", epsilon, tol)
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
+        """Estimate losses that attain f(alpha): the farthest of the operands, all if they differ in sign."""
         result = super().estimate_losses(alpha)
         if not result:
             return []
-        losses = np.array([loss for loss, _ in result])
+        losses = np.array([loss for loss, _ in result])  # a row for each estimate, a column for each alpha
         taken = np.arange(len(losses))[:, None] == np.argmax(np.abs(losses), axis=0)
         taken |= (losses.min(axis=0) < 0) & (losses.max(axis=0) > 0)
         return list(zip(np.where(taken, losses, np.nan), (spread for _, spread in result), strict=True))
