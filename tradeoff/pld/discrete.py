@@ -296,13 +296,13 @@ class DiscreteGaussianTransform(Transform):
         return LogRatio(log, error, np.minimum(ceiling, 0.0))
 
     def around(self, y: Array, radius: float) -> Array:
-        # The theta function of the moduli falls from multiples of 2 pi to the points between them.
+        # |rho| is at most the sum of the moduli of its terms, which falls as t leaves a multiple of 2 pi.
         _, rest, slip = self._reduced(y)
         distance = np.maximum(np.abs(rest) - radius * self.pace * (1 + 4 * UNIT) - slip, 0.0)
         bell = -((self.sigma * distance) ** 2) / 2
         others = np.log1p(np.sum(np.exp(self._exponent(distance)), axis=1))
         bound: Array = bell + others - math.log1p(self.base)
-        # Exponents count near pi, where they lose 350 units of sigma^2, the bell being 4.9 of it.
+        # Near pi, where other terms count, exponents err by 350 units of sigma^2; the bell is 4.9 of it.
         return np.minimum(bound * (1 - 128 * UNIT) + 32 * UNIT, 0.0)
 
     def far(self, y: float) -> float:

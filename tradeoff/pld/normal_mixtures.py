@@ -259,21 +259,20 @@ class MixturePair:
         return np.asarray((points[at] + points[at + 1]) / 2)
 
     def _crossed(self, u: Array, steps: Array) -> Array:
-        """Return the double sum over steps of the means and of the ratio.
+        """Return the sum over (s, t) of ``slopes`` over P Q, for the rises or the falls ``steps`` of r.
 
-        With terms over sqrt(P Q) those of P and of Q are at most e^(|L|/2): terms that underflow take
-        less than s 1e-300 e^(|L|/2) of the sum, which matters where that is below 1e-100, or |L| above 600;
-        there, logarithms serve, as products of far terms underflow.
+        Terms of P and of Q over sqrt(P Q) are at most e^(|L|/2): those that underflow take less than
+        1e-300 e^(|L|/2) ``spread`` of the sum. Where it is below 1e-100, or |L| above 600, logarithms serve.
         """
         p, q = (_log_sum(log, u) for log in self.log_weights)
-        both = np.logaddexp(*(log[:, None] for log in self.log_weights)) + u
+        log_terms = np.logaddexp(*(log[:, None] for log in self.log_weights)) + u
         with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
-            result = _double_sum(np.exp(both - (p + q) / 2), steps, self.gaps, np.add, np.multiply, 0.0)
-            lost = ~((result > 1e-100) & (np.abs(q - p) < 600.0))
-            if lost.any() and steps.any():
+            result = _double_sum(np.exp(log_terms - (p + q) / 2), steps, self.gaps, np.add, np.multiply, 0.0)
+            unsure = ~((result > 1e-100) & (np.abs(q - p) < 600.0))
+            if unsure.any() and steps.any():
                 log_steps, log_gaps = np.log(steps), np.log(self.gaps)
-                logs = _double_sum(both[:, lost], log_steps, log_gaps, np.logaddexp, np.add, -np.inf)
-                result[lost] = np.exp(logs - (p + q)[lost])
+                logs = _double_sum(log_terms[:, unsure], log_steps, log_gaps, np.logaddexp, np.add, -np.inf)
+                result[unsure] = np.exp(logs - (p + q)[unsure])
         return result
 
 

@@ -117,13 +117,13 @@ class Density:
         panel, start = np.array([first, last]), np.array([low, np.where(apart, edges[last], high)])
         stop = np.array([np.where(apart, edges[first + 1], high), high])
         parts = np.array([self.mass[panel], self.error[panel]]) * (stop > start)
-        outer = np.maximum(np.abs(edges[panel]), np.abs(edges[panel + 1]))  # extrapolated: all or nothing
+        outer = np.maximum(np.abs(edges[panel]), np.abs(edges[panel + 1]))  # extrapolated panels count whole
         cut = (stop > start) & ((start > edges[panel]) | (stop < edges[panel + 1]))
         cut &= (outer <= REACH) & (outer > CLOSEST)
         if cut.any():
             mass, rounding = self._integrate(start[cut], stop[cut])
             share = np.minimum(mass / np.maximum(parts[0, cut], TINY), 1.0)
-            parts[:, cut] = mass, share * parts[1, cut] + rounding
+            parts[:, cut] = mass, share * parts[1, cut] + rounding  # errors spread as mass: assumed
         from_left, from_right = self._left[0, last], self._right[0, first + 1]
         left, right = (
             self._left[:, last] - self._left[:, first + 1],

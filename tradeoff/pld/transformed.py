@@ -138,7 +138,7 @@ class SubsampledPLD(TransformedPLD):
 
 
 class DampedPLD(TransformedPLD):
-    """A law of one component without part of its mass; ``mass_at_plus_infinity`` bounds Q's part of it.
+    """A law of one normal component less part of its mass; ``mass_at_plus_infinity`` bounds Q's part of it.
 
     Its delta is below the law's, and with that mass at infinity above it. It has a transform and no cells.
     """
@@ -149,8 +149,8 @@ class DampedPLD(TransformedPLD):
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
-        base, inner = self.part.base, inverse_subsampled_loss(self.part.b, loss)
-        damping, _ = base.damping((inner + base.scale**2 / 2) / base.scale)
+        base, base_loss = self.part.base, inverse_subsampled_loss(self.part.b, loss)
+        damping, _ = base.damping((base_loss + base.scale**2 / 2) / base.scale)  # l = scale x - scale^2/2
         return PlanningPoints(*(each[damping < FULL] for each in (loss, log_p - damping)))
 
     def components(self) -> list[Component]:
