@@ -166,15 +166,15 @@ _choose = _elementwise(
 
 
 def function(name: str) -> Callable[[Balls], Balls]:
-    """Return a function of balls by its name in Arb, with the limits at its poles."""
-    poles: dict[str, dict[float, float]] = {
+    """Return the function of balls of this name in Arb, as formulas name it, with limits where Arb has NaN."""
+    all_limits: dict[str, dict[float, float]] = {
         "erf": {math.inf: 1, -math.inf: -1},
         "erfc": {math.inf: 0, -math.inf: 2},
         "erfinv": {1: math.inf, -1: -math.inf},
         "erfcinv": {0: math.inf, 2: -math.inf},
         "log": {0: -math.inf},
     }
-    limits = poles.get(name, {})
+    limits = all_limits.get(name, {})
 
     def value(x: Balls) -> Balls:
         at_limit = next((limit for place, limit in limits.items() if x == arb(place)), None)

@@ -75,7 +75,7 @@ class GaussianMixtures(CurveFromPLD):
             return Identity()
         exact = Fraction(scale)
         means = {*p, *q}
-        if max(means) - min(means) > MAX_LOSS * exact:
+        if max(means) - min(means) > MAX_LOSS * exact:  # the largest mu of ``Gaussian``, too
             low, high = float(min(means)), float(max(means))
             allowed = f"at least 1e-4 of the range of the means, {low:g} to {high:g}"
             raise domain("sigma", sigma, allowed)

@@ -127,13 +127,14 @@ def split(
 def _split(
     law: PrivacyLossDistribution, count: int, cumulant: Cumulant, x: float, log_psi: float
 ) -> SplitEnclosure | None:
-    (part,) = law.components() or []
+    (part,) = law.components() or []  # one normal pair, as ``rarely_sampled`` made sure
     mu = part.base.scale
+    # The sum is below -aside with probability e^-(_LEFT + 5), by Chernoff's bound, or never.
     theta = np.geomspace(0.5, 1e4, 32) / x
     losses = (cumulant.values(-theta) + _LEFT + 5.0) / theta
     best, lowest = int(np.argmin(losses)), -count * math.log1p(-part.b.part) * (1 + 1e-9)
     aside = min(lowest, float(losses[best]))
-    # Of smaller mu t is not known well enough.
+    # Of smaller mu t is not known well enough; other limits are where bounds were too wide to be of use.
     if not (0.01 < mu < 4 and aside < 4 * x):
         return None
     top = float(_place(part, np.array([x + aside]))[0])
@@ -141,6 +142,7 @@ def _split(
     if not 0 < top < 60:
         return None
     log_early = math.log(count) + x - top * top / 2 - log_psi
+    # Losses up to x + aside are marked as large with a share of e^-_LEFT of delta(x).
     b = few_bits(top + max(log_early + _LEFT, 16.0) / marks.sharp)
     if (tilts := _tilts(marks, x, log_psi, b)) is None:
         return None
@@ -150,7 +152,7 @@ def _split(
     if math.log(max(float(bound.psi(np.array([x]))[0]), 1e-300)) > log_psi - _LEFT + 5.0:
         saddles = SaddleTable(Cumulant([(small.sketch(), count)]), (0.0, 1.0), start=1.0)
         place = place_line(saddles, x, _MOST / 20, None, middle=False)
-        rest = evaluate_line([small], [count], place)
+        rest = evaluate_line([small], [count], place) if place.drawable else None
     if line is None or rest is None:
         return None
     tilt, below = float(theta[best]), 0.0
