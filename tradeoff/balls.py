@@ -166,7 +166,7 @@ _choose = _elementwise(
 
 
 def function(name: str) -> Callable[[Balls], Balls]:
-    """Return the function of balls of this name in Arb, as formulas name it, with limits where Arb has NaN."""
+    """Return the function of balls with this name in Arb and in formulas; limits where Arb has NaN."""
     all_limits: dict[str, dict[float, float]] = {
         "erf": {math.inf: 1, -math.inf: -1},
         "erfc": {math.inf: 0, -math.inf: 2},
