@@ -228,7 +228,8 @@ class PiecewiseLinear(TradeOff):
         k[half:] -= 1
         height = where(y <= 0.5, y, 1 - FloatBalls.of(power))
         slope = _run(y[1:], power[1:], y[:-1], power[:-1]) / _run(x[:-1], rest[:-1], x[1:], rest[1:])
-        cut, values = height.take(half) + slope.take(half - 1) * (0.5 - rest[half]), np.array(height.ends())
+        cut = height.take(half) + slope.take(half - 1) * (0.5 - FloatBalls.of(rest[half]))
+        values = np.array(height.ends())
         stops, height = np.where(rest < 0.5, -rest, x)[k + 1], height.take(k + 1)
         stops[half - 1], height.middle[half - 1], height.radius[half - 1] = 0.5, cut.middle, cut.radius
         start = x + 2.0**-53 * ((x > 0.5) & (1 - x > rest))

@@ -84,7 +84,8 @@ class FloatBalls:
         """Return the quotient: |a'/b' - a/b| <= (r_a + |a/b| r_b)/(|b| - r_b)."""
         y = FloatBalls.of(other)
         middle, least = self.middle / y.middle, np.maximum(abs(y.middle) - y.radius * _INFLATION, 0.0)
-        return FloatBalls(middle, abs(middle) * (y.radius / least + _UNIT) + (self.radius / least + _LOST))
+        size = abs(middle) + _LOST  # a quotient that underflows, times r_b/(|b| - r_b), may be a float
+        return FloatBalls(middle, size * (y.radius / least + _UNIT) + (self.radius / least + _LOST))
 
     def __rtruediv__(self, other: Any) -> FloatBalls:
         return FloatBalls.of(other).__truediv__(self)
@@ -98,7 +99,8 @@ class FloatBalls:
 def exp(x: FloatBalls) -> FloatBalls:
     """Return e^x; if |x' - x| <= r, then |e^x' - e^x| <= e^x (e^r - 1)."""
     middle = np.exp(x.middle)
-    return FloatBalls(middle, middle * np.expm1(x.radius) + function_error(middle) * (x.middle != 0) + _LOST)
+    spread = (middle + _LOST) * np.expm1(x.radius)  # e^x that underflows, times e^r, may be a float
+    return FloatBalls(middle, spread + function_error(middle) * (x.middle != 0) + _LOST)
 
 
 def expm1(x: FloatBalls) -> FloatBalls:
