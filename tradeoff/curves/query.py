@@ -101,6 +101,9 @@ def answer_query(
     blocks = 1 if curve.composed else n // 2**13 + 1
     for i, j in pairwise(n * k // blocks for k in range(blocks + 1)):
         lower[i:j], upper[i:j] = answer(curve, at[i:j].copy(), tol)
+    if not (known := lower <= upper).all():  # NaN too, which must not pass for a small loss
+        where = f"{name} = {at[~known][:5].tolist()}"
+        raise PrecisionError(f"there are no bounds at {where}; please report this", np.inf)
     if tol is not None:
         _require_width(kind, at, lower, upper, tol)
     if argument.ndim == 0:

@@ -107,7 +107,7 @@ def _by_label(name: str, masses: Any) -> Any:
     pandas = sys.modules.get("pandas")  # a Series needs it, and it is slow to import
     if pandas is None or not isinstance(masses, pandas.Series):
         return masses
-    if not masses.index.is_unique:
+    if not masses.index.is_unique or masses.index.hasnans:
         raise domain(name, masses, "a Series whose labels differ", "add up the masses of each outcome")
     return masses.to_dict()
 

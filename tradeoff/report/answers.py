@@ -16,7 +16,7 @@ from tradeoff.curves.parameters import number
 from tradeoff.curves.product import Tensor
 from tradeoff.curves.query import explain_infinity
 from tradeoff.display import Displayed, TextTable, exactly, plain, rounded
-from tradeoff.errors import KindError, TradeOffError, shown
+from tradeoff.errors import KindError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.pointwise import Maximum
@@ -126,8 +126,6 @@ def answer_query(
             continue
         step(f"{name} at {len(values)} {PARAMETERS[name]}{'s' if len(values) > 1 else ''}")
         bounds = query(np.asarray(values, dtype=float), tol=tol)
-        if not np.all(bounds.lower <= bounds.upper):  # NaN too, which must not pass for a small loss
-            raise TradeOffError(f"there are no bounds at {list(values)}: {bounds}; please report this")
         floor = 0.0 if name == "epsilon" else -math.inf
         lower, upper = ((np.maximum(side, floor) + 0.0).tolist() for side in bounds)  # + 0.0: no -0.0
         result[name] = tuple(map(Answer, map(float, values), lower, upper))
