@@ -239,8 +239,11 @@ class GaussianLaw(PrivacyLossDistribution):
         return GaussianTransform(self.mu, c)
 
     def edge_error(self, edges: Array) -> Array:
-        # 4 units of an edge and of mu^2: mu itself, a quotient and a sum.
-        return super().edge_error(edges) + 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
+        return super().edge_error(edges) + self._cut_error(edges)
+
+    def _cut_error(self, edges: Array) -> Array:
+        """Bound the error of an edge by 4 units of a and mu^2: mu itself, a quotient and a sum."""
+        return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu
@@ -268,7 +271,7 @@ class GaussianLaw(PrivacyLossDistribution):
         # With z = |x| + mu: point and difference, known to 4 units of z, and a square move the exponent by 5
         # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
         density = (64 + 5 * (steepest + mu) ** 2) * UNIT
-        return Cells(excess, deficit, density + position_slack(edges, self.edge_error(edges)))
+        return Cells(excess, deficit, density + position_slack(edges, self._cut_error(edges)))
 
 
 @dataclass(frozen=True)

@@ -300,8 +300,11 @@ class GumbelLaw(PrivacyLossDistribution):
         return PlanningPoints(loss[::-1], log_p[::-1])
 
     def edge_error(self, edges: Array) -> Array:
-        # m is known to 8 units and theta, and theta - L is m times a place.
-        return super().edge_error(edges) + (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
+        return super().edge_error(edges) + self._cut_error(edges)
+
+    def _cut_error(self, edges: Array) -> Array:
+        """Bound the error of an edge: m is known to 8 units and theta, and theta - L is m times a place."""
+        return (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
 
     def _cells(self, edges: Array) -> Cells:
         """Return e^(-e^theta s) B and e^-s A of cells of E from s on, of width w = y e^-theta.
@@ -332,4 +335,4 @@ class GumbelLaw(PrivacyLossDistribution):
         # most, and terms of 32 units by 5 times that.
         place = lift / m * (theta + np.abs(edges[1:])) + np.minimum(lift * start, self.least) * (12 + theta)
         slack = UNIT * (512 + 8 * theta + 2 * place)
-        return Cells(excess, deficit, slack + position_slack(edges, self.edge_error(edges)))
+        return Cells(excess, deficit, slack + position_slack(edges, self._cut_error(edges)))

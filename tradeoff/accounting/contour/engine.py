@@ -449,7 +449,7 @@ class ContourEngine(Engine[Cost]):
                         yield enclose, at[k : k + 1]
                     continue
                 near = loss[some]
-                near = snap_to_grid(near, near / 2, APART) if self.splits else part.snap_to_grid(kind, near)
+                near = snap_to_grid(near, near / 3, APART) if self.splits else part.snap_to_grid(kind, near)
                 for center, which in group_by_key(near):
                     yield partial(part.enclose, kind, center), at[some[which]]
 
