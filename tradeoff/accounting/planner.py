@@ -137,7 +137,9 @@ class Composition:
         law = ComposedLaw(self.laws, self.counts, symmetric=self.symmetric)
         return law if law.usable else None
 
-    def choices(self, method: Method | None, tol: float | None = None) -> Iterator[Choice]:
+    def choices(
+        self, method: Method | None, tol: float | None = None, question: Question = "epsilon"
+    ) -> Iterator[Choice]:
         """Yield the engines to use, in order, each with the reason; a method forces one."""
         if self.spent or method == "closed-form":
             return
@@ -154,8 +156,9 @@ class Composition:
             yield self.contour, "the lattice was wide"
         # A second of the lattice reaches a width of 2e-7: below, contours are tried first.
         elif (tol is None or tol >= 2e-7) and self._few_or_rare:
-            if self.contour.forward.splittable:
+            if splits := self.contour.forward.splittable:
                 yield self.contour.by_splits(), "few rounds lose much: the largest loss is most of the sum"
+            if splits and question != "epsilon":  # at many losses, most of them small: lines are short there
                 yield self.contour, "the largest loss did not decide"
                 yield self.lattice, "the contour was wide"
             else:
@@ -210,7 +213,7 @@ class Composition:
         if not waiting.any():
             return low, high
         reached = np.full(len(at), np.inf)
-        for engine, why in islice(self.choices(query_options().method, tol), engines):
+        for engine, why in islice(self.choices(query_options().method, tol, question), engines):
             started = perf_counter()
             answer = partial(self._charged, engine) if self._unseen else engine.answer
             below, above = answer(question, at[waiting], tol, reached[waiting])
