@@ -32,7 +32,7 @@ from tests.truth.built import built
 from tests.truth.claims import check, overlap
 from tests.truth.continuous import Gaussian, Laplace
 from tests.truth.operators import Product, Subsampled
-from tradeoff.operators.tabulate import Nodes, chords, segments, under
+from tradeoff.operators.tabulate import Nodes, chords, polygon_below, segments
 
 TAILS = [Fraction(1, 10**k) for k in range(20, 0, -1)] + [Fraction(3, 10), Fraction(1, 2)]
 
@@ -238,10 +238,10 @@ class TestInTheAlgebra:
 # Chords lie above a profile and polygons below it, everywhere in every cell.
 @pytest.mark.parametrize("spec", [Gaussian(1.0), Gaussian(0.01), Laplace(3.0)])
 @pytest.mark.parametrize("step", [1e-12, 1e-6, 0.1, 2.0])
-def test_under_and_chords_enclose_profile(spec, step):
+def test_polygon_below_and_chords_enclose_profile(spec, step):
     grid = np.unique(np.concatenate([[0.0], step * np.random.default_rng(1).random(12)]))
     nodes = Nodes.of(built(spec), grid)
-    t, low = under(nodes)
+    t, low = polygon_below(nodes)
     high = chords(nodes, nodes.upper, t)
     for k, (start, stop) in enumerate(pairwise(map(arb, grid.tolist()))):
         ends = [arb(0), arb(float(t.lower[1, k])), (stop - start).expm1()]

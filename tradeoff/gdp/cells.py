@@ -22,7 +22,7 @@ from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import clip, exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.operators.pointwise import HullOfMinimum
-from tradeoff.operators.tabulate import BetaOperator, Nodes, chords, under
+from tradeoff.operators.tabulate import BetaOperator, Nodes, chords, polygon_below
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.special import hockey_stick
 
@@ -169,7 +169,7 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
             many = sum(len(side.epsilon) for side in nodes) > MAX_NODES
             if many or not any(map(len, fresh)) or before - now < close * now or level >= enough:
                 break
-            nodes, before = [side.more(at) for side, at in zip(nodes, fresh, strict=True)], now
+            nodes, before = [side.with_nodes(at) for side, at in zip(nodes, fresh, strict=True)], now
     lines = [solve_cells(side, failure) for side in nodes]
     worst = int(np.argmax([one.mu.max() for one in lines]))
     line, most = lines[worst], float(lines[worst].mu.max())
@@ -221,7 +221,7 @@ def _narrowed(nodes: list[Nodes], failure: float, tol: float) -> list[Nodes]:
         width, unit = side.upper[corners] - side.lower[corners], tol * side.upper[corners]
         # Engines are slow to reach less than a hundredth of their usual width, or cannot.
         again = side.epsilon[corners[short & (width > 2 * unit) & (width < 100 * unit)]]
-        result.append(side.more(again, tol) if len(again) and not needs_polygons(side.curve) else side)
+        result.append(side.with_nodes(again, tol) if len(again) and not needs_polygons(side.curve) else side)
     return result
 
 
@@ -267,7 +267,7 @@ def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float,
     limit = len(nodes.epsilon) + MAX_NODES
     for _ in range(8):
         profile, weight = reported_profile(mu, failure, nodes.epsilon), exp(-nodes.epsilon[:-1])
-        (t, value), at_nodes = under(nodes), (profile - nodes.upper) / (1 + exp(nodes.epsilon))
+        (t, value), at_nodes = polygon_below(nodes), (profile - nodes.upper) / (1 + exp(nodes.epsilon))
         least = float(np.max(at_nodes.lower, initial=0.0))
         gap = maximum(Bounds.of(chords(nodes, profile.upper, t)) - value, 0.0)
         most = np.max((gap * weight / (1 + t + weight)).upper, axis=0)
@@ -275,7 +275,7 @@ def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float,
         open_ = np.flatnonzero(most > least + close)
         if len(open_) == 0 or len(nodes.epsilon) > limit:
             break
-        nodes = nodes.more(nodes.middle(open_))
+        nodes = nodes.with_nodes(nodes.midpoints(open_))
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
     gap = reported_profile(mu, failure, last) - nodes.curve.mass_at_infinity.lower
@@ -305,12 +305,12 @@ def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
     for _ in range(8):
         nodes = finer
         high = find_root(excess, 0.0, high, _BEST_CLOSE * high / 16)
-        close, (t, value) = (1 - _BEST_CLOSE / 4) * high, under(nodes)
+        close, (t, value) = (1 - _BEST_CLOSE / 4) * high, polygon_below(nodes)
         floor = (failure + (1 - Bounds.of(failure)) * value).lower
         open_ = ~is_below(close)
         if not open_.any() or len(nodes.epsilon) > limit:
             break
         last = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
-        finer = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), last))
+        finer = nodes.with_nodes(np.append(nodes.midpoints(np.flatnonzero(open_[:-1])), last))
     low = 0.0 if open_.any() else close
     return largest(lambda mu: bool(is_below(mu).all()), low, high, 6 if low else 20)

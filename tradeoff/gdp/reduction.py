@@ -33,7 +33,7 @@ from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, tot
 from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import Nodes, both_orders, end
+from tradeoff.operators.tabulate import Nodes, both_orders, tail_end
 from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
 
 NOWHERE = float("nan")  # one object: equal to itself in a tuple
@@ -146,7 +146,10 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     # The regret and the best case, from the nodes so far, or at the places of those of parts of f.
     level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
     places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
-    sides = [start_nodes(order, min(end(order, level), FAR) or 1.0).more(places) for order in both_orders(f)]
+    sides = [
+        start_nodes(order, min(tail_end(order, level), FAR) or 1.0).with_nodes(places)
+        for order in both_orders(f)
+    ]
     lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
     most = min(max(upper), 1.0)
@@ -210,7 +213,7 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
     """
     result: dict[TradeOff, Side] = {}
     for part in h.operands if type(h) is HullOfMinimum else (h,):
-        sides = [Side(order, end(order, failure), k == 1) for k, order in enumerate(both_orders(part))]
+        sides = [Side(order, tail_end(order, failure), k == 1) for k, order in enumerate(both_orders(part))]
         # delta(0), the total variation, is that of both orders.
         if failure < 1 and min(side.reach for side in sides) > 0:
             result |= {side.curve: side for side in sides}

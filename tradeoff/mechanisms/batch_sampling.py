@@ -40,7 +40,7 @@ from tradeoff.mechanisms.base import (
     root,
 )
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
-from tradeoff.operators.pointwise import added, mixture
+from tradeoff.operators.pointwise import add_weights, mixture
 from tradeoff.operators.subsample import subsample
 from tradeoff.pld.allocation import STEEPEST
 
@@ -95,7 +95,7 @@ class TruncatedSubsampledGaussian(Mechanism):
         )
         low, high = lower_float(share), max(upper_float(share), MIN_PROBABILITY)
         weights = (1 - Fraction(high), Fraction(low), Fraction(high) - Fraction(low))
-        return mixture(added(zip((likely, other, self._moved(p)), weights, strict=True)))
+        return mixture(add_weights(zip((likely, other, self._moved(p)), weights, strict=True)))
 
     def _moved(self, rate: float) -> TradeOff:
         twice, added = Gaussian(loss(2.0, self.noise_multiplier)), self.adjacency == "add-remove"

@@ -30,7 +30,7 @@ from tradeoff.mechanisms.base import (
     ratio,
     real_range,
 )
-from tradeoff.operators.pointwise import added, mixture
+from tradeoff.operators.pointwise import add_weights, mixture
 from tradeoff.operators.subsample import subsample
 
 Scheme = Literal["poisson", "without-replacement", "with-replacement"]
@@ -105,7 +105,7 @@ def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
     scheme: Literal["poisson", "without-replacement"] = "without-replacement" if replaced else "poisson"
     # The sample of a mixture is the mixture of samples, as its profile is; its rare parts can be left out.
     each = ((subsample(base.group(j), rate, scheme=scheme), w / hit) for j, w in weights.items())
-    return leaking(mixture(added(each)), law.excess)
+    return leaking(mixture(add_weights(each)), law.excess)
 
 
 def leaking(curve: TradeOff, probability: float) -> TradeOff:

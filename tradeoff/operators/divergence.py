@@ -1,6 +1,8 @@
 """Divergences of a curve, from both sides; they respect the Blackwell order.
 
-Renyi's come from closed forms, laws, and rules for operators; others from polygons below and above.
+Renyi's D_a come from closed forms, laws, and rules for operators; others from polygons below and above. r is
+dP/dQ, and ``order`` a. T = (E_Q r^a - 1)/(a - 1) is linear in the profile, and KL(P || Q) at a = 1; D_a =
+log(1 + (a - 1) T)/(a - 1) grows with T. A lower curve has larger divergences.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from tradeoff.intervals.functions import (
 )
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import Nodes, under
+from tradeoff.operators.tabulate import Nodes, polygon_below
 from tradeoff.pld.moments import NOTHING_KNOWN
 from tradeoff.pld.moments import divergence as of_law
 
@@ -57,13 +59,13 @@ def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
     if not callable(function):
         names = ", ".join(map(repr, _NAMED))
         raise DomainError(f"function must be one of {names}, or callable, got {shown(function)}")
-    places = [0.0, *np.geomspace(2.0**-20, 2.0**20, 41).tolist()]
+    places = [0.0, *np.geomspace(2.0**-20, 2.0**20, 41).tolist()]  # a spot check of convexity
     for low, high in zip(places, places[2:], strict=False):
         middle = (low + high) / 2
         chord = (_value(function, low) + _value(function, high)) / 2
         if _value(function, middle).lower > chord.upper:
             raise DomainError(f"function is not convex: at {middle:.6g} it lies above its chord")
-    return Bounds(_sum(curve.upper, function).lower, _sum(curve.lower, function).upper)
+    return Bounds(_sum_atoms(curve.upper, function).lower, _sum_atoms(curve.lower, function).upper)
 
 
 _NAMED: dict[str, Callable[[TradeOff], Bounds[float]]] = {
@@ -74,7 +76,7 @@ _NAMED: dict[str, Callable[[TradeOff], Bounds[float]]] = {
 }
 
 
-def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
+def _sum_atoms(polygon: PiecewiseLinear, function: Function) -> Bounds:
     """Bound sum q F(p/q) over the atoms of a polygon, and the terms of masses at infinity.
 
     A ratio lies between two floats l <= u, where a convex function is below the larger of its values, and
@@ -84,13 +86,15 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
     loss, log_p, slack, error = law.atoms
     at = loss + Bounds(-error, error)
     mass = exp(at + log_p) * (1 + Bounds(-slack, slack))
-    low, high = exp(-at)
-    first, last, farther = (
+    low, high = exp(-at)  # l and u
+    at_low, at_high, at_double = (
         Bounds(*np.array([[*_value(function, t)] for t in x.tolist()]).reshape(-1, 2).T)
         for x in (low, high, 2 * high)
     )
-    least = last - maximum((farther - last) / high, 0.0) * (high - Bounds.of(low))
-    inner = total(mass * Bounds(np.minimum(least.lower, last.lower), np.maximum(first.upper, last.upper)))
+    # Any g at least the slope after u is safe: that from u to 2 u, or 0.
+    least = at_high - maximum((at_double - at_high) / high, 0.0) * (high - Bounds.of(low))
+    inside = Bounds(np.minimum(least.lower, at_high.lower), np.maximum(at_low.upper, at_high.upper))
+    inner = total(mass * inside)
     terms, q, p = [inner], polygon.mass_at_infinity, polygon.inverse().mass_at_infinity
     terms += [q * _value(function, 0.0)] if q.upper > 0 else []
     if p.upper > 0:  # lim F(t)/t: from below the slope at 1e50, and above where it is constant from there on
@@ -100,7 +104,7 @@ def _sum(polygon: PiecewiseLinear, function: Function) -> Bounds:
 
 
 def _value(function: Function, ratio: float) -> Bounds:
-    """Bound F at a float, which is infinite at 0 at most."""
+    """Bound the user's F at a float, finite unless the ratio is 0."""
     try:
         result = called("function", lambda t: float(function(t)), ratio)
     except DomainError as error:
@@ -140,51 +144,52 @@ def _of_curve(curve: TradeOff, order: float) -> Bounds:
     """Bound D_a by the factors, the law or the operands."""
     if isinstance(curve, Tensor):  # divergences of products add (van Erven, Harremoes 2014, Theorem 28)
         return total(rational(n) * renyi(factor, order) for factor, n in curve.factors.items())
-    ways = [_of_laws, _of_operator]
+    # Without a law, ``_of_laws`` makes whole curves of composed operands, which is slow.
     is_slow = isinstance(curve, Derived) and not curve.has_law and any(f.composed for f in curve.operands)
-    result = ways[is_slow](curve, order)
-    is_hull = is_slow and isinstance(curve, HullOfMinimum)  # whole curves are slow, and hardly narrower
+    first, second = (_of_operator, _of_laws) if is_slow else (_of_laws, _of_operator)
+    result = first(curve, order)
+    is_hull = is_slow and isinstance(curve, HullOfMinimum)  # whose whole curves are hardly narrower
     if result.width <= (1e-2 if is_hull else 1e-9) * result.upper < math.inf:
         return result
-    return meet(result, ways[not is_slow](curve, order))
+    return meet(result, second(curve, order))
 
 
 def _of_laws(curve: TradeOff, order: float) -> Bounds:
-    """Bound D_a by the law, or those of curves below and above: a divergence falls as the curve rises."""
-    if isinstance(curve, Subsampled) and curve.operands[0].mass_at_plus_infinity >= 1:  # whatever its law was
+    """Bound D_a by the law, or those of curves below and above."""
+    if isinstance(curve, Subsampled) and curve.operands[0].mass_at_plus_infinity >= 1:  # f = 0, by any law
         curve = Subsampled(TotalVariation(1.0), curve.p, flipped=curve.flipped)
-    low, high, _ = law_pair(curve, 1)
+    low, high, _ = law_pair(curve, 1)  # of curves below and above
     most = of_law(low, order)
     return most if low is high else Bounds(of_law(high, order).lower, most.upper)
 
 
 def _of_operator(curve: TradeOff, order: float) -> Bounds:
-    """Bound D_a by those of the operands, through T = (E_Q r^a - 1)/(a - 1), r = dP/dQ, which is D at a = 1.
+    """Bound D_a by those of the operands, through T; without a rule by [0, inf].
 
-    T is linear in the profile: as (r^a)'' = a (a - 1) r^(a - 2), it is a times the integral over x > 0 of
-    e^((a - 1) x) delta_{f^-1}(x) + e^(-a x) delta_f(x) (Liese, Vajda 2006, Theorem 11).
+    As (r^a)'' = a (a - 1) r^(a - 2), T is a times the integral over x > 0 of e^((a - 1) x) delta_{f^-1}(x) +
+    e^(-a x) delta_f(x) (Liese, Vajda 2006, Theorem 11).
     """
     if not isinstance(curve, Derived):
         return NOTHING_KNOWN
     each = [renyi(f, order) for f in curve.operands]
     match curve:
         case Maximum():
-            return Bounds(0.0, min(d.upper for d in each))
+            return Bounds(0.0, min(d.upper for d in each))  # it is above each of them
         case Mixture(shares=shares):  # its profile is the mean of theirs
             return _from_linear(order, zip(shares, each, strict=True))
         case HullOfMinimum():  # its profile is the largest, at most the sum
             bounds = Bounds(max(d.lower for d in each), _from_linear(order, [(1, d) for d in each]).upper)
             return meet(bounds, _of_hull(curve, order, each)) if bounds.upper < math.inf else bounds
-        case Subsampled(flipped=flipped, operands=(base,), p=p):  # r^a is convex in P, and in Q
-            whole_moment = renyi(base.inverse(), order) if flipped else each[0]
-            return Bounds(0.0, _from_linear(order, [(p, whole_moment)]).upper)
+        case Subsampled(flipped=flipped, operands=(base,), p=p):  # T is convex in P, and in Q: p T at most
+            unsampled = renyi(base.inverse(), order) if flipped else each[0]
+            return Bounds(0.0, _from_linear(order, [(p, unsampled)]).upper)
     return NOTHING_KNOWN
 
 
 def _from_linear(order: float, terms: Iterable[tuple[Any, Bounds]], more: Bounds = _NOTHING) -> Bounds:
-    """Bound the divergence with T = sum w T_i + ``more``, of weights w and divergences D_i."""
+    """Bound the divergence whose T is sum w_i T_i + ``more``, of terms (w_i, D_i)."""
     k = to_ball(order) - 1
-    sides = [*map(to_ball, more)]
+    sides = [*map(to_ball, more)]  # lower, upper
     for weight, d in terms:
         for side, value in enumerate(map(to_ball, d)):
             sides[side] += to_ball(weight) * (balls.expm1(k * value) / k if k != 0 else value)
@@ -194,41 +199,47 @@ def _from_linear(order: float, terms: Iterable[tuple[Any, Bounds]], more: Bounds
 
 
 def _of_hull(curve: HullOfMinimum, order: float, each: list[Bounds]) -> Bounds:
-    """Bound T by the integral up to where little is left, and the rest by those of all operands."""
+    """Bound D_a of a hull, its T by the integral up to ``end``, where little is left.
+
+    From there on, the profile of the hull is at most the sum of the operands': T is at most the integral plus
+    the parts of their T after ``end``. ``each`` are the D_a of the operands.
+    """
     back = curve.inverse()
-    end, size = 2.0**-24, [-math.inf]
-    while end < 100.0 and (len(size) < 3 or size[-1] > max(size) - 25):  # a share of 1e-11 is left
+    end, logs = 2.0**-24, [-math.inf]  # logarithms of the integrand of f^-1
+    while end < 100.0 and (len(logs) < 3 or logs[-1] > max(logs) - 25):  # a share of 1e-11 is left
         end *= 2
-        size.append((order - 1) * end + math.log(back.bounds.delta(end).upper or 1e-300))
+        logs.append((order - 1) * end + math.log(back.bounds.delta(end).upper or 1e-300))
     grid = end * np.linspace(0.0, 1.0, 321) ** 2
     profiles = {f: Nodes.of(f, grid) for g in curve.operands for f in (g, g.inverse())}
     for hull, parts in ((curve, curve.operands), (back, [f.inverse() for f in curve.operands])):
         sides = zip(*((profiles[f].lower, profiles[f].upper) for f in parts), strict=True)
         profiles[hull] = Nodes(hull, grid, *map(np.maximum.reduce, sides))
 
-    def inside(f: TradeOff) -> Bounds:
+    def integrate_to_end(f: TradeOff) -> Bounds:
         a = Bounds.of(order)
         return a * (_integrate(profiles[f.inverse()], a - 1) + _integrate(profiles[f], -a))
 
-    main, within = inside(curve), [inside(f).lower for f in curve.operands]
-    most = _from_linear(order, [(1, d) for d in each], Bounds.of(main.upper) - total(within))
-    return Bounds(_from_linear(order, [], main).lower, most.upper)
+    of_hull, of_operands = integrate_to_end(curve), [integrate_to_end(f).lower for f in curve.operands]
+    most = _from_linear(order, [(1, d) for d in each], Bounds.of(of_hull.upper) - total(of_operands))
+    return Bounds(_from_linear(order, [], of_hull).lower, most.upper)
 
 
 def _integrate(nodes: Nodes, c: Bounds) -> Bounds:
-    """Bound the integral of e^(c x) delta(x) over cells: chords are above, one line in e^x each below."""
-    t, low = under(nodes)
+    """Bound the integral of e^(c x) delta(x) dx over cells: chords are above, one line in e^x each below."""
+    t, low = polygon_below(nodes)
     start, width = Bounds.of(nodes.epsilon[:-1]), Bounds.of(nodes.epsilon[1:]) - nodes.epsilon[:-1]
     slope = (Bounds.of(low[2]) - low[0]) / Bounds(t.lower[2], t.upper[2])
     # A line of the mean slope through the middle point is below a convex polygon; lower bounds may be none.
     middle = minimum(low[1] - slope * t.lower[1], low[0])
-    ends = (nodes.upper[:-1], nodes.upper[1:]), (middle, middle + slope * Bounds(t.lower[2], t.upper[2]))
+    below = middle, middle + slope * Bounds(t.lower[2], t.upper[2])  # values at the ends of cells
 
     def area(c: Bounds) -> Bounds:
+        """Bound the integral of e^(c u) over 0 < u < width."""
         return width if c.lower == c.upper == 0 else expm1(c * width) / c
 
-    def bound(left: Any, right: Any) -> Bounds:
+    def integrate_lines(left: Any, right: Any) -> Bounds:
+        """Bound the integral of e^(c x) (left + (right - left) (e^u - 1)/(e^width - 1)), x = start + u."""
         rise = (area(c + 1) - area(c)) / expm1(width)
         return total(exp(c * start) * (left * area(c) + (right - Bounds.of(left)) * rise))
 
-    return Bounds(bound(*ends[1]).lower, bound(*ends[0]).upper)
+    return Bounds(integrate_lines(*below).lower, integrate_lines(nodes.upper[:-1], nodes.upper[1:]).upper)

@@ -1,4 +1,10 @@
-"""The law of the privacy loss L = log dQ/dP, for study and sampling."""
+"""The law of the privacy loss L = log dQ/dP, for study and sampling.
+
+A ``PrivacyLossDistribution`` is L under P of one factor. Its ``atoms`` are point masses, its ``sketch``
+points that represent all finite losses. ``cells(edges)`` are the excess Q - e^a P and the deficit P - e^-b Q
+of the part without atoms in each cell [a, b], to a relative ``slack``, of a law whose losses are at most
+``edge_error`` off. ``under`` names the law, P or Q, of which a probability is meant.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +32,7 @@ from tradeoff.pld.transformed import ReversedPLD
 
 Under = Literal["P", "Q"]
 _STEP = 1e-3  # nats between which slopes are measured: last digits of delta then cost a trillionth
-_NEIGHBOUR = 2.0**-40  # share of 1 + |t| from t to an edge that is certainly on one side of t
+_NEIGHBOUR = 2.0**-40  # distance, relative to 1 + |t|, from t to an edge certainly on one side of it
 _MIN_MASS = 1e-290  # mass below which floats have too few digits to compare
 _FARTHEST = 690.0  # loss whose e^t is still a float
 
@@ -53,14 +59,17 @@ class Law:
 
     @cached_property
     def _pairs(self) -> list[tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]]:
+        """Laws of each factor, of curves below and above it, the same if it is exact; and its power."""
         return [law_pair(f, n) for f, n in self.curve.factors.items()]
 
     def _parts(self, under: Under) -> list[tuple[PrivacyLossDistribution, int]]:
+        """Laws with powers: of L under P, or of -L under Q, which is the loss of the reversed pair."""
         choice("under", under, get_args(Under))
         return [(ReversedPLD(law) if under == "Q" else law, n) for law, _, n in self._pairs]
 
     @cached_property
     def _inverse(self) -> Law:
+        """Law of -L, with P and Q exchanged."""
         return Law(self.curve.inverse())
 
     @property
@@ -91,7 +100,7 @@ class Law:
 
     @cached_property
     def _exact_law(self) -> PrivacyLossDistribution | None:
-        """The law of one factor, or of a product of few atoms; None for others, and between two laws."""
+        """The law of one factor, or of a product of few atoms; None for others, and if not exact."""
         if any(low is not high for low, high, _ in self._pairs):
             return None
         laws, _, times = zip(*self._pairs, strict=True)
@@ -99,7 +108,7 @@ class Law:
 
     @cached_property
     def _atoms(self) -> AtomicLaw | None:
-        """The atoms of a product, if they are not too many."""
+        """The products of atoms alone, if they are not too many, with the continuous part left out."""
         if any(low is not high or len(low.atoms.loss) == 0 for low, high, _ in self._pairs):
             return None
         laws = [
@@ -127,7 +136,7 @@ class Law:
         finite = np.isfinite(at)
         if (exact_law := self._exact_law) is not None:
             low[finite], high[finite] = _bound_cdf(exact_law, at[finite], under)
-        else:  # where floats do not hold e^t: P(L > t) and Q(L <= -t) are at most e^-t
+        else:  # where e^t is not a float: P(L > t) and Q(L <= -t) are at most e^-t
             low[finite & (at >= _FARTHEST) & (under == "P")] = (1 - exp(-_FARTHEST)).lower
             high[finite & (at <= -_FARTHEST) & (under == "Q")] = exp(-_FARTHEST).upper
             right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
@@ -151,9 +160,9 @@ class Law:
         profile = [self.curve.bounds.delta(x) for x in places]
         tail = clip(_slope(at, profile), 0.0, 1.0)
         if (atoms := self._atoms) is not None:
-            known = [_atoms_above(atoms, x) for x in places]
-            rest = [delta - part for delta, (part, _) in zip(profile, known, strict=True)]
-            tail = meet(tail, clip(_slope(at, rest) + known[1][1], 0.0, 1.0))
+            of_atoms = [_atoms_above(atoms, x) for x in places]  # (part of delta, P-mass) at each place
+            rest = [delta - part for delta, (part, _) in zip(profile, of_atoms, strict=True)]
+            tail = meet(tail, clip(_slope(at, rest) + of_atoms[1][1], 0.0, 1.0))
         # Q(L > t) = delta(t) + e^t P(L > t)
         return tail if under == "P" else clip(profile[1] + exp(at) * tail, 0.0, 1.0)
 
@@ -161,6 +170,7 @@ class Law:
         """Estimate mean (nats) and variance (nats squared) of finite losses: sums over the factors."""
         if self.curve.mass_at_minus_infinity >= 1 or self.curve.mass_at_plus_infinity >= 1:
             raise DomainError(f"{self.curve!r} has no finite loss, and so no mean")
+        # L of G_mu is N(-mu^2/2, mu^2) under P.
         gaussian = sum(n * f.mu * f.mu for f, n in self.curve.factors.items() if isinstance(f, Gaussian))
         parts = zip(self.curve.factors, self._parts(under), strict=True)
         others = [(law.sketch(), n) for f, (law, n) in parts if not isinstance(f, Gaussian)]
@@ -203,13 +213,13 @@ class Law:
         """Return about the loss, in nats, where the cdf crosses a mass of at most 1/2."""
         end = _FARTHEST if self._exact_law is None else 1e300
 
-        def rarity(t: Array) -> Array:
-            """Return the reciprocal of the cdf, which falls, between ``end`` on both sides."""
+        def reciprocal(t: Array) -> Array:
+            """Return the reciprocal of the cdf, which falls from inf at -``end`` to 0 at ``end``."""
             with np.errstate(divide="ignore"):
                 each = 2 / np.add(*self.cdf(t, under=under))
             return np.where(t <= -end, np.inf, np.where(t >= end, 0.0, each))
 
-        result = float(bracket_root(rarity, np.array([1 / mass]), farthest=end)[0][0])
+        result = float(bracket_root(reciprocal, np.array([1 / mass]), farthest=end)[0][0])
         resolved = mass >= _MIN_MASS and abs(result) + 2 * _STEP < end
         if resolved and self._exact_law is None:  # the mass must begin within two steps
             before, after = (self.cdf(result + side * _STEP, under=under) for side in (-1, 2))
@@ -217,7 +227,7 @@ class Law:
         if not resolved:
             reasons = f"it is below {_MIN_MASS:g}, above {end:g} nats, or its bounds are too wide"
             raise DomainError(f"no quantile of a mass of {mass!r}: {reasons}; choose a level nearer to 1/2")
-        if (atoms := self._atoms) is not None:
+        if (atoms := self._atoms) is not None:  # the loss of an atom this close is meant
             k = int(np.argmin(np.abs(atoms.loss - result)))
             if abs(atoms.loss[k] - result) <= 2 * atoms.atoms.error[k]:
                 result = float(atoms.loss[k])
@@ -239,10 +249,10 @@ class Law:
             if finite <= 0:
                 return np.full(size, -sign * np.inf)
             cumulative = np.cumsum(weight) / np.sum(weight)
-            # Cells around points reach half-way to the next ones; atoms have none.
-            middle, atom = (sketch.loss[:-1] + sketch.loss[1:]) / 2, np.isin(sketch.loss, law.atoms.loss)
-            start = np.where(atom, sketch.loss, np.append(sketch.loss[:1], middle))
-            width = np.where(atom, 0.0, np.append(middle, sketch.loss[-1:]) - start)
+            # A point stands for the cell that reaches half-way to the next ones, and an atom for itself.
+            middle, is_atom = (sketch.loss[:-1] + sketch.loss[1:]) / 2, np.isin(sketch.loss, law.atoms.loss)
+            start = np.where(is_atom, sketch.loss, np.append(sketch.loss[:1], middle))
+            width = np.where(is_atom, 0.0, np.append(middle, sketch.loss[-1:]) - start)
             for _ in range(n):
                 drawn = np.searchsorted(cumulative, rng.random(size)).clip(0, len(weight) - 1)
                 loss = start[drawn] + width[drawn] * rng.random(size)
@@ -251,7 +261,10 @@ class Law:
 
 
 def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
-    """Bound -d delta/d e^eps, which falls, by the chords to the next loss and from the last."""
+    """Bound -d delta/d e^eps at the losses ``at``, which falls in e^eps, by chords of delta on both sides.
+
+    ``profile`` are bounds on delta a step before, at, and a step after ``at``.
+    """
     before, here, after = profile
     t = Bounds.of(at)
     low = (here - after) / expm1(Bounds.of(at + _STEP) - t)
@@ -277,27 +290,30 @@ def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Arr
 
 
 def _bound_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[Array, Array]:
-    """Bound the mass up to each loss: from below that certainly there, from above that possibly there."""
+    """Return lower and upper bounds on P(L <= t), or Q(L <= t), at each t of ``at``, by atoms and cells.
+
+    The lower bound counts the mass that is certainly at or below t, the upper one all that may be.
+    """
     loss, log_p, slack, error = law.atoms
     weight = np.exp(log_p + (loss if under == "Q" else 0.0))
     lowest = law.mass_at_minus_infinity if under == "P" else 0.0
     sides = []
-    for sign in (-1.0, 1.0):
-        earliest = loss - sign * error  # the truth of an atom lies between both
+    for sign in (-1.0, 1.0):  # lower, upper
+        earliest = loss - sign * error  # the largest, or the least, loss that an atom may have
         atoms = [lowest + np.sum((weight * (1 + sign * slack))[earliest <= t]) for t in at]
-        rest = [_continuous(law, t, sign, under) for t in at.tolist()] if law.continuous else 0.0
+        rest = [_continuous_cdf(law, t, sign, under) for t in at.tolist()] if law.continuous else 0.0
         # A relative error of 2e-12 is granted to sums, exponentials and masses at infinity.
         sides.append((np.array(atoms) + rest) * (1 + sign * 2e-12))
     outside = 1e-300  # bounds the mass of tails outside all cells, and its roundings
     return np.maximum(sides[0] - outside, 0.0), np.minimum(sides[1] + law.lost + outside, 1.0)
 
 
-def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> float:
-    """Bound the mass of the part without atoms up to an edge next to t, from below if ``sign`` is -1.
+def _continuous_cdf(law: PrivacyLossDistribution, t: float, sign: float, under: Under) -> float:
+    """Bound the mass of the part without atoms up to t: from below if ``sign`` is -1, from above if it is 1.
 
-    Q(L <= t) is the excess of the cell below the edge, and P(L <= t) = deficit + e^-t excess, where the
-    deficit is E_P (1 - e^(L - t))^+. Where floats do not hold the excess: the deficit is convex in u = e^-t
-    with the slope -excess, which lies between those of chords on both sides, times u as expm1 divides.
+    Q(L <= t) is the excess of the cell (-inf, t], and P(L <= t) = deficit + e^-t excess, where the deficit is
+    E_P (1 - e^(L - t))^+. Where the excess is no float: the deficit is convex in u = e^-t with the slope
+    -excess. So u excess lies between (deficit - other)/expm1(t - other t) of neighbours t on both sides.
     """
     excess, deficit, at = _cell_below(law, t, sign)
     if under == "Q":
@@ -305,10 +321,10 @@ def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Unde
     elif t >= 0 or excess.lower >= _MIN_MASS:
         mass = deficit + excess * exp(-at)
     else:
-        step = max(_STEP, 4 * _NEIGHBOUR * (1 + abs(t)))
+        step = max(_STEP, 4 * _NEIGHBOUR * (1 + abs(t)))  # far beyond the distance of the edges
         (_, before, earlier), (_, after, later) = (_cell_below(law, t + x, sign) for x in (-step, step))
         fall, rise = (deficit - before) / expm1(at - earlier), (deficit - after) / expm1(at - later)
-        # Losses that err by e move each deficit by e times its slope.
+        # Losses that are e off move each deficit by e times its slope, and the chord by that over the step.
         blur = 4 * float(np.max(law.edge_error(t + step * np.array([-1.0, 0.0, 1.0])))) / step
         slope = Bounds(max(fall.lower * (1 - blur), 0.0), max(rise.upper * (1 + blur), 0.0))
         mass = deficit + meet(slope, Bounds(0.0, (maximum(excess, _MIN_MASS) * exp(-at)).upper))
@@ -316,7 +332,10 @@ def _continuous(law: PrivacyLossDistribution, t: float, sign: float, under: Unde
 
 
 def _cell_below(law: PrivacyLossDistribution, t: float, sign: float) -> tuple[Bounds, Bounds, Bounds]:
-    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ of the part without atoms; return b, next to t, too."""
+    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ of the part without atoms, at b next to t; return b third.
+
+    b is so far below t, or above it for ``sign`` 1, that no loss is counted on the wrong side of t.
+    """
     step = _NEIGHBOUR * (1 + abs(t))
     while float(law.edge_error(np.array([t + sign * step]))[0]) > step:
         step *= 2

@@ -6,8 +6,10 @@ polygon iff delta_f(log s) <= delta_polygon(log s) at the slopes -s of its segme
 definition of (eps, delta)-DP in both orders. A convex g lies below a segment iff it does at the ends, so
 polygon >= g iff that holds at the polygon's vertices.
 
-Ends, sup L and Q(L = inf), are rationals on both sides, exact where parameters give them. Sums of parameters
-are sums of the floats as given: 0.1 + 0.1 + 0.1 is a little more than 0.3.
+The ends of a curve are sup L and Q(L = inf), bounded by a ``Span`` (low, high) of rationals, equal where
+parameters give them. Sums of parameters are sums of the floats as given: 0.1 + 0.1 + 0.1 is more than 0.3.
+A rule returns an ``Answer``: True or False if it decides f >= g, else None. ``mine`` is of f, ``theirs`` of
+g; both orders of the pair are f with g, and their inverses.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ from tradeoff.intervals.functions import exp, rational
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
-from tradeoff.operators.tabulate import Nodes, both_orders, chords, end, orders, tabulate, under
+from tradeoff.operators.tabulate import Nodes, both_orders, chords, orders, polygon_below, tabulate, tail_end
 from tradeoff.operators.unary import Group
 
 Answer = bool | None
 Real = Fraction | float  # a rational, or an infinity
-Point = tuple[Fraction, Fraction]  # or bounds on one coordinate
+Point = tuple[Fraction, Fraction]  # (alpha, beta)
 Span = tuple[Real, Real]  # numbers at or below and at or above the truth
 
 _MAX_VERTICES = 5000  # vertices compared one by one, at microseconds each; of more, whole curves are compared
@@ -51,7 +53,8 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
     """Decide f >= g, which is ``Undecided`` where it fails by no more than the rounding of float vertices."""
     answer = _decide(f, g)
     rounded = [h for h in (f, g) if isinstance(h, PiecewiseLinear) and (h.is_rounded or not h.is_rational)]
-    if not answer and rounded and _decide(f, g @ TotalVariation(2.0**-48)):  # which rounded masses explain
+    # Rounding of vertices moves masses by far less than 2^-48.
+    if not answer and rounded and _decide(f, g @ TotalVariation(2.0**-48)):
         losses = np.append(rounded[0].loss_distribution().atoms.loss, 0.0)
         at = float(losses[np.argmax(f.bounds.delta(losses).upper - g.bounds.delta(losses).lower)])
         raise Undecided(
@@ -61,6 +64,7 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
 
 
 def _decide(f: TradeOff, g: TradeOff) -> bool:
+    """Decide f >= g by the first rule that can; raise ``Undecided`` where the bounds on profiles overlap."""
     if (answer := known(f, g)) is not None:
         return answer
     for h in (f, g):
@@ -70,15 +74,15 @@ def _decide(f: TradeOff, g: TradeOff) -> bool:
             return answer
     if isinstance(f, HullOfMinimum):  # an envelope is above a symmetric curve iff its base is
         parts = f.operands[:1] if isinstance(f, Envelope) and g.symmetric else f.operands
-        return _every(at_least, [(part, g) for part in parts])
+        return _all_above(at_least, [(part, g) for part in parts])
     if isinstance(g, Maximum):
-        return _every(at_least, [(f, part) for part in g.operands])
-    # f >= g needs Q(L = inf) and sup L of f at most those of g, and the same of the inverse.
+        return _all_above(at_least, [(f, part) for part in g.operands])
+    # f >= g needs Q(L = inf) at most that of g, and sup L too if both are equal; the same of the inverses.
     for one, two in orders(f, g):
         mine, theirs = infinite_mass(one), infinite_mass(two)
         if mine[0] > theirs[1] or (mine[0] >= theirs[1] and largest_loss(one)[0] > largest_loss(two)[1]):
             return False
-    return _every(_one_order, orders(f, g))
+    return _all_above(_compare_profiles, orders(f, g))
 
 
 def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
@@ -183,8 +187,8 @@ def order(f: TradeOff, g: TradeOff) -> Verdict:
     return Verdict(is_above, is_below, below, above)
 
 
-def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[TradeOff, ...]]) -> bool:
-    """Decide whether all pairs are in order; one refuted pair suffices, also after an undecided one."""
+def _all_above(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[TradeOff, ...]]) -> bool:
+    """Decide f >= g for all pairs (f, g); one refuted pair suffices, also after an undecided one."""
     doubts = []
     for f, g in pairs:
         try:
@@ -197,42 +201,46 @@ def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[T
     return True
 
 
-def _one_order(f: TradeOff, goal: TradeOff) -> bool:
-    """Decide delta_f <= delta_goal for eps >= 0, cell by cell: chords above f, a polygon below goal."""
-    level = max(goal.mass_at_infinity.lower, 0.0)
-    tail = end(f, level)
+def _compare_profiles(f: TradeOff, goal: TradeOff) -> bool:
+    """Decide delta_f <= delta_goal for eps >= 0, cell by cell: chords above f, a polygon below goal.
+
+    A node where the bounds are apart refutes it; cells where the chord is above the polygon are halved.
+    """
+    level = max(goal.mass_at_infinity.lower, 0.0)  # delta_goal is nowhere below it
+    tail = tail_end(f, level)
     # Where no eps is known from which on delta_f is small enough, nothing is proved, but much refuted.
     reach = min(tail, 1e6) if tail < np.inf else 60.0  # e^-60 is below all usual deltas
     scales = np.linspace(0.0, 1.0, 17), np.geomspace(1.0, 1e-5, 17)
     grid = np.unique(reach * np.concatenate(scales))
-    # At sup L an engine refines a delta of 0 for its second in vain; the other nodes often refute at once.
+    # At sup L an engine spends a second refining a delta of 0 in vain; the other nodes often refute at once.
     inner = grid[grid < min(f.sup_loss, goal.sup_loss)]
     if len(inner) and (f.bounds.delta(inner).lower > goal.bounds.delta(inner).upper).any():
         return False
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(24):  # to 1e-8 of the range: where curves end together, more cost time and decide nothing
-        stuck = np.flatnonzero((mine.upper > theirs.lower) & (mine.lower <= theirs.upper))
-        mine = mine.more(mine.epsilon[stuck], 1e-8) if len(stuck) else mine
+        overlaps = np.flatnonzero((mine.upper > theirs.lower) & (mine.lower <= theirs.upper))
+        mine = mine.with_nodes(mine.epsilon[overlaps], 1e-8) if len(overlaps) else mine
         if (mine.lower > theirs.upper).any():
             return False
-        t, value = under(theirs)
+        t, value = polygon_below(theirs)
         above = chords(mine, mine.upper, t) > value if len(mine.epsilon) > 1 else np.empty((1, 0), dtype=bool)
-        open_ = np.flatnonzero(np.any(above, axis=0))
+        open_cells = np.flatnonzero(np.any(above, axis=0))
         # From ``tail`` on delta_f <= level is proved; among other nodes its bounds may be a little wider.
-        if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= level):
+        if len(open_cells) == 0 and (tail <= reach or mine.upper[-1] <= level):
             return True
-        stuck = np.flatnonzero(mine.upper > theirs.lower)
+        overlaps = np.flatnonzero(mine.upper > theirs.lower)
         # Where a proof is impossible few nodes refute; 4000 take a second for closed forms.
-        most = 96 if len(stuck) or tail == np.inf else 4000
-        if len(open_) == 0 or len(mine.epsilon) > most:
+        most = 96 if len(overlaps) or tail == np.inf else 4000
+        if len(open_cells) == 0 or len(mine.epsilon) > most:
             break
-        middles = mine.middle(open_)
-        mine, theirs = mine.more(middles), theirs.more(middles)
-    raise _undecided(float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1]))
+        middles = mine.midpoints(open_cells)
+        mine, theirs = mine.with_nodes(middles), theirs.with_nodes(middles)
+    first = overlaps[0] if len(overlaps) else open_cells[0] if len(open_cells) else -1
+    raise _undecided(float(mine.epsilon[first]))
 
 
 def largest_loss(f: TradeOff) -> Span:
-    """Bound sup L over the finite losses of one order, in nats: sums of parameters are fractions."""
+    """Bound sup L over the finite losses in nats; of products and groups by sums in fractions."""
     if isinstance(f, Tensor):
         spans = [(largest_loss(factor), n) for factor, n in f.factors.items()]
         low, high = (sum((n * span[side] for span, n in spans), Fraction(0)) for side in (0, 1))
@@ -252,22 +260,22 @@ def infinite_mass(f: TradeOff) -> Span:
     return Fraction(low), Fraction(high)
 
 
-def every(answers: Iterable[Answer]) -> Answer:
+def _all_of(answers: Iterable[Answer]) -> Answer:
     """Decide whether all hold: False if one is refuted, else None if one is open."""
     result = list(answers)
     return False if False in result else True if all(result) else None
 
 
-def _by_end(f: TradeOff, epsilon: Span, delta: Fraction) -> Answer:
-    """Decide delta_f(epsilon) <= delta by Q(L = inf) and sup L of f."""
+def _by_ends(f: TradeOff, epsilon: Span, delta: Fraction) -> Answer:
+    """Decide delta_f(epsilon) <= delta: delta_f falls to Q(L = inf), which it reaches at sup L."""
     mass, losses = infinite_mass(f), largest_loss(f)
     if mass[1] <= delta and losses[1] <= epsilon[0]:
         return True
     return False if mass[0] > delta or (mass[0] == delta and losses[0] > epsilon[1]) else None
 
 
-def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
-    """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}."""
+def _dp_pair(f: TradeOff) -> tuple[float, Fraction] | None:
+    """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}, else None."""
     factors = f.factors
     kinds = PureDP | TotalVariation | Identity
     if f.free_symbols or any(n > 1 or not isinstance(factor, kinds) for factor, n in factors.items()):
@@ -279,7 +287,7 @@ def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
 
 
 def compare_polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Answer:
-    """Compare two polygons at the vertices of the upper one, unless these are very many."""
+    """Decide f >= g of two polygons at the vertices of f, unless these are very many."""
     if len(f.alpha) + len(g.alpha) > _MAX_VERTICES:
         return None
     lower = g.rational()
@@ -287,18 +295,20 @@ def compare_polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Answer:
 
 
 def _above_lines(f: TradeOff, g: TradeOff) -> Answer:
-    """Decide f >= g by the supporting lines of a polygon g, delta <= its own at eps >= 0, for f and f^-1.
+    """Decide f >= g by delta_f(log s) <= delta for the lines s alpha + beta = 1 - delta of a polygon g.
 
-    None if g is not a polygon of few vertices; ``Undecided`` if some delta of f lies within its bounds.
+    Each is (low, high, delta), bounds on log s >= 0: those with s >= 1 in ``lines[0]``, for f, the others
+    with axes exchanged in ``lines[1]``, for f^-1. None if g is not a polygon of few vertices; ``Undecided``
+    if the bounds on a delta of f lie on both sides of the line's.
     """
-    goal = approximate(g)
+    goal = _dp_pair(g)
     lines: list[list[tuple[float, float, Fraction]]] = [[], []]
     if goal is not None:
         lines = [[(goal[0], *goal)], [(goal[0], *goal)]]
     elif not isinstance(g, PiecewiseLinear) or len(g.alpha) > _MAX_VERTICES:
         return None
     else:
-        for (a, b), (c, d) in pairwise(g.vertices):  # s alpha + beta = 1 - delta
+        for (a, b), (c, d) in pairwise(g.vertices):
             flipped = b - d < c - a
             run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
             low, high = balls.to_bounds(balls.log_quotient(rise, run))
@@ -306,10 +316,11 @@ def _above_lines(f: TradeOff, g: TradeOff) -> Answer:
     if f.symmetric:
         lines = [list(dict.fromkeys(lines[0] + lines[1]))]
     doubtful: list[float] = []
-    for sign, one, mine in zip((1, -1), (f, f.inverse()), lines, strict=False):
-        answers = [_by_end(one, (Fraction(x), Fraction(y)), delta) for x, y, delta in mine]
-        rest = [line for line, answer in zip(mine, answers, strict=True) if answer is None]
+    for sign, one, its_lines in zip((1, -1), (f, f.inverse()), lines, strict=False):
+        answers = [_by_ends(one, (Fraction(x), Fraction(y)), delta) for x, y, delta in its_lines]
+        rest = [line for line, answer in zip(its_lines, answers, strict=True) if answer is None]
         if rest and False not in answers:
+            # delta falls: at the lower bound of log s it is at least, at the upper one at most that at log s.
             most = one.bounds.delta([x for x, _, _ in rest]).upper.tolist()
             least = one.bounds.delta([y for _, y, _ in rest]).lower.tolist()
             answers += [low <= delta for (_, _, delta), low in zip(rest, least, strict=True)]
@@ -326,15 +337,15 @@ def _undecided(epsilon: float) -> Undecided:
     return Undecided(f"{where}; use dominates(g, failure=...)", epsilon)
 
 
-def vertices_of(f: TradeOff) -> list[tuple[Point, Point]] | None:
-    """Return bounds on alpha and on beta of every vertex, in rationals; None but for polygons of few.
+def _vertices_of(f: TradeOff) -> list[tuple[tuple[Fraction, Fraction], ...]] | None:
+    """Return for each vertex of a polygon (bounds on alpha, bounds on beta); None for other and large curves.
 
     Those of f_{eps,d} are (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps).
     """
-    goal = approximate(f)
+    goal = _dp_pair(f)
     if goal is not None:
         epsilon, rest = goal[0], 1 - goal[1]
-        share = exp(-epsilon) / (1 + exp(-epsilon))
+        share = exp(-epsilon) / (1 + exp(-epsilon))  # 1/(1 + e^eps), which does not overflow
         inner = rest * Fraction(share.lower), rest * Fraction(share.upper)
         zero, start = (Fraction(0), Fraction(0)), (rest, rest)
         return [(zero, start), *([(inner, inner)] if epsilon else []), (start, zero)]
@@ -344,8 +355,11 @@ def vertices_of(f: TradeOff) -> list[tuple[Point, Point]] | None:
 
 
 def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
-    """Decide f >= g by the vertices of a polygon f: masses at infinity of g at the ends, bounds between."""
-    if (vertices := vertices_of(f)) is None:
+    """Decide f >= g by g <= f at the vertices of a polygon f: by masses at infinity of g at the ends.
+
+    g(0) = 1 - Q(L = inf), and the same of the inverse; between the ends bounds on beta decide.
+    """
+    if (vertices := _vertices_of(f)) is None:
         return None
     answers: list[Answer] = []
     back = g.inverse()
@@ -361,30 +375,30 @@ def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
             least = curve.bounds([rational(alpha[1]).upper for alpha, _ in mine]).lower.tolist()
             for (_, beta), high, low in zip(mine, most, least, strict=True):
                 answers.append(True if high <= beta[0] else False if low > beta[1] else None)
-    answer = every(answers)
-    # A polygon may be the one that was made of g's bounds.
-    of_bounds = answer is None and isinstance(f, PiecewiseLinear) and compare_polygons(f, g.upper)
-    return True if of_bounds else answer
+    answer = _all_of(answers)
+    # f may be g.upper itself, at whose vertices the bounds on g do not decide.
+    is_above_upper = answer is None and isinstance(f, PiecewiseLinear) and compare_polygons(f, g.upper)
+    return True if is_above_upper else answer
 
 
-# Structure: rules, each of which may decline; ``or None`` after one that is sufficient, not necessary.
-# Operators preserve the order.
+# Rules by structure, which evaluate no curve: operators preserve the order. ``or None`` ends a rule that is
+# sufficient and not necessary.
 
 
 def known(f: TradeOff, g: TradeOff) -> Answer:
-    """Decide f >= g where structure does."""
+    """Decide f >= g by structure alone: by equality, or the first of the rules below that does."""
     if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear):
         answer = compare_polygons(f, g)
     else:
         answer = f == g or isinstance(f, Identity) or g == TotalVariation(1) or None
-    rules = iter((_family, _pair, _operands, _same_operator, _groups, _products))
+    rules = iter((_by_parameter, _by_dp_pair, _by_operands, _same_operator, _groups, _products))
     while answer is None and (rule := next(rules, None)):
         answer = rule(f, g)
     return answer
 
 
-def _family(f: TradeOff, g: TradeOff) -> Answer:
-    """Compare parameters of two curves of one family, or shifts of one law; privacy falls as they grow."""
+def _by_parameter(f: TradeOff, g: TradeOff) -> Answer:
+    """Compare parameters of two curves of one family, or shifts of one law; curves fall as they grow."""
     spans: list[tuple[Any, Span]] = []  # a family of one parameter, and bounds on the parameter
     for h in () if symbols_of(f, g) else (f, g):
         match h:
@@ -402,27 +416,27 @@ def _family(f: TradeOff, g: TradeOff) -> Answer:
     return True if most <= low else False if least > high else None
 
 
-def _pair(f: TradeOff, g: TradeOff) -> Answer:
-    """(eps, delta)-DP if in both orders sup L <= eps and Q(L = inf) <= delta; for delta = 0 also only if."""
-    goal = approximate(g)
+def _by_dp_pair(f: TradeOff, g: TradeOff) -> Answer:
+    """Decide f >= f_{eps,delta}: if sup L <= eps and Q(L = inf) <= delta in both orders; at delta = 0 iff."""
+    goal = _dp_pair(g)
     if goal is None or symbols_of(f):
         return None
     epsilon, delta = Fraction(goal[0]), goal[1]
     if isinstance(f, PiecewiseLinear) and any(e <= epsilon and d <= delta for e, d in f.pairs):
         return True
-    return every(_by_end(one, (epsilon, epsilon), delta) for one in both_orders(f))
+    return _all_of(_by_ends(one, (epsilon, epsilon), delta) for one in both_orders(f))
 
 
-def _operands(f: TradeOff, g: TradeOff) -> Answer:
+def _by_operands(f: TradeOff, g: TradeOff) -> Answer:
     """Compare with operands: a maximum is above each, a hull below; others lie between theirs.
 
-    F >= max{g_j} iff f is above all, and hull min{f_i} >= g iff all are. Mixtures average profiles; Symm lies
+    f >= max{g_j} iff f is above all, and hull min{f_i} >= g iff all are. Mixtures average profiles; Symm lies
     between hull min{f, f^-1} and max{f, f^-1}; p f + (1 - p) Id is above f.
     """
     if isinstance(g, Maximum):
-        return every(known(f, part) for part in g.operands)
+        return _all_of(known(f, part) for part in g.operands)
     if isinstance(f, HullOfMinimum):
-        return every(known(part, g) for part in f.operands)
+        return _all_of(known(part, g) for part in f.operands)
     mine, theirs = (
         both_orders(h.operands[0])
         if isinstance(h, ProfileSymmetrised)
@@ -443,7 +457,7 @@ def _operands(f: TradeOff, g: TradeOff) -> Answer:
 
 
 def _same_operator(f: TradeOff, g: TradeOff) -> Answer:
-    """Operators rise with their operands, f_p and groups fall as p and k grow; f_p >= g_p iff f >= g."""
+    """Compare curves of one operator: it rises with operands; f_p falls in p, and f_p >= g_p iff f >= g."""
     if isinstance(f, Mixture) and isinstance(g, Mixture):  # each share of f is above one of g
         return _matched(*(dict(zip(h.operands, h.shares, strict=True)) for h in (f, g))) or None
     if isinstance(f, ProfileSymmetrised) and isinstance(g, ProfileSymmetrised):
@@ -459,7 +473,10 @@ def _same_operator(f: TradeOff, g: TradeOff) -> Answer:
 
 
 def _groups(f: TradeOff, g: TradeOff) -> Answer:
-    """1 - (1 - f)^(o k) falls as k grows and rises with f; k = 1 is f, and Lap_{k eps} is that of Lap_eps."""
+    """Compare with a group g = 1 - (1 - h)^(o k), which falls as k grows and rises with h; h is its k = 1.
+
+    That of Lap_eps is Lap_{k eps}.
+    """
     if not isinstance(g, Group) or is_symbol(g.k):
         return None
     base = g.operands[0]
@@ -480,7 +497,11 @@ def _products(f: TradeOff, g: TradeOff) -> Answer:
 
 
 def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
-    """Decide whether each of ``mine`` fits above parts of ``theirs``; greedily, least choice first."""
+    """Decide whether each unit of ``mine`` has a unit of ``theirs`` at or below it, all of them different.
+
+    Both map curves to numbers of units: powers of factors, or shares of mixtures. Greedily, those with the
+    fewest choices first; False may be a failure of the search.
+    """
     if max(len(mine), len(theirs)) > 24:  # every pair is compared
         return False
     room, below = dict(theirs), {a: [b for b in theirs if known(a, b)] for a in mine}
@@ -536,13 +557,14 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[
 
 
 def _polygons(f: TradeOff, metric: Metric) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return coordinates, x increasing, of a polygon below the curve and of one above it.
+    """Return coordinates (x, y), x increasing, of a polygon below the curve and of one above it.
 
-    Those of Levy's metric are alpha - beta and (alpha + beta)/2: it moves along the diagonal.
+    Those of Levy's metric are alpha - beta and (alpha + beta)/2: a shift by kappa to the left and down, in
+    (alpha, beta), only lowers y, by kappa.
     """
     sides: list[Sequence[Point]]
-    if approximate(f) is not None:
-        sides = [[(a[side], b[side]) for a, b in vertices_of(f) or ()] for side in (0, 1)]
+    if _dp_pair(f) is not None:
+        sides = [[(a[side], b[side]) for a, b in _vertices_of(f) or ()] for side in (0, 1)]
     else:
         tails = np.geomspace(1e-9, 0.5, 128)
         nodes = np.concatenate([np.linspace(0, 1, 513), tails, 1 - tails])  # about 1e-4 from chord to curve
@@ -560,6 +582,6 @@ def _polygons(f: TradeOff, metric: Metric) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def _excess(one: tuple[np.ndarray, np.ndarray], two: tuple[np.ndarray, np.ndarray]) -> Fraction:
-    """Return the largest difference of two polygons, which is linear between vertices."""
+    """Return the largest y of one polygon minus y of the other, a difference linear between vertices."""
     at = np.concatenate([one[0], two[0]])
     return Fraction(max(interpolate(at, *one) - interpolate(at, *two)))

@@ -1,4 +1,10 @@
-"""Operators of several curves: pointwise maximum, convex hull of the pointwise minimum, and mixture."""
+"""Operators of several curves: pointwise maximum, convex hull of the pointwise minimum, and mixture.
+
+The operands of a ``Derived`` curve are the curves it is made of; its hooks ``beta_bounds``, ``delta_bounds``
+and ``epsilon_bounds`` get an array and return (lower, upper) arrays; ``tol`` None is for the usual width.
+Tightness is PAIR for the curve of one pair of neighbours, ENVELOPE for the largest curve below those of
+several pairs, BOUND for one below them: ``pure`` removes this mark from operands, ``limited`` sets it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +45,7 @@ def maximum(*curves: TradeOff) -> TradeOff:
     >>> maximum(Gaussian(1), PureDP(1)).epsilon(0)
     1.0
     """
-    return _pooled(curves, largest=True)
+    return _maximum_or_hull(curves, largest=True)
 
 
 def minimum(*curves: TradeOff) -> TradeOff:
@@ -54,10 +60,11 @@ def minimum(*curves: TradeOff) -> TradeOff:
     >>> minimum(Gaussian(1), PureDP(1)).delta(0) >= Gaussian(1).delta(0)
     True
     """
-    return _pooled(curves, largest=False)
+    return _maximum_or_hull(curves, largest=False)
 
 
-def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
+def _maximum_or_hull(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
+    """Return the operator on distinct curves, operands of the same operator merged; of polygons a polygon."""
     if not curves:
         raise DomainError("give at least one curve")
     kind = Maximum if largest else HullOfMinimum
@@ -66,14 +73,14 @@ def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
     level = min(f.tightness for f in curves)
     if len(distinct) == 1:
         return limited(distinct[0], level)
-    level = BOUND if largest else min(level, ENVELOPE)
+    level = BOUND if largest else min(level, ENVELOPE)  # each pair may have one guarantee of a maximum alone
     if all(isinstance(f, PiecewiseLinear) for f in distinct):
         return limited(reduce(partial(pointwise, largest=largest), distinct), level)
     return limited(kind(*distinct), level)
 
 
 class _Pooled(Derived):
-    """Base of maximum and hull: an end is the least of the operands' ends, or the largest."""
+    """Base of maximum and hull: the mass at infinity, 1 - f(0), is the operands' least, or the largest."""
 
     _end: ClassVar[Any]  # min or max
 
@@ -103,10 +110,10 @@ class Maximum(_Pooled, BetaOperator):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)
-        return low, np.minimum(high, self._least_delta(epsilon))  # the maximum is mostly one of them
+        return low, np.minimum(high, self._least_delta(epsilon))  # mostly closer: the maximum is one operand
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Take the least of the operands, and whole curves where that differs from the maximum's."""
+        """Take the least of the operands' epsilons from above, and whole curves where that is not close."""
         high = np.minimum.reduce([f.bounds.epsilon(delta).upper for f in self.operands])
         # Up to 690 nats e^eps is a float.
         low, near = np.full(len(delta), -np.inf), (delta > 0) & (np.abs(high) < 690.0)
@@ -119,6 +126,7 @@ class Maximum(_Pooled, BetaOperator):
         return low, high
 
     def _least_delta(self, epsilon: Array) -> Array:
+        """Bound delta from above by the least of the operands'."""
         return np.asarray(np.minimum.reduce([f.bounds.delta(epsilon).upper for f in self.operands]))
 
     def _epsilon_at(self, delta: Array, near: Array) -> Array:
@@ -141,11 +149,12 @@ class Maximum(_Pooled, BetaOperator):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        # Near alpha = 0 the curve with the larger f(0) is the maximum, then the flatter one.
+        # At alpha = 0 the curves with the largest f(0) are the maximum, and next to it the flattest of them;
+        # if bounds on f(0) overlap, it may be any of them.
         least = self.mass_at_infinity.upper
         first = [f for f in self.operands if f.mass_at_infinity.lower <= least]
-        known = all(f.mass_at_infinity.width == 0 for f in first)
-        top = (min if known else max)(f.sup_loss for f in first)
+        is_exact = all(f.mass_at_infinity.width == 0 for f in first)
+        top = (min if is_exact else max)(f.sup_loss for f in first)
         return Bounds(min(f.loss_bounds.lower for f in first), top)
 
 
@@ -160,14 +169,14 @@ class HullOfMinimum(_Pooled):
         return self._largest_answer("delta", epsilon, tol)
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        """Estimate losses that attain f(alpha): the farthest of the operands, all if they differ in sign."""
-        result = super().estimate_losses(alpha)
-        if not result:
+        """Estimate losses that attain f(alpha): the operands' farthest from 0, or all if signs differ."""
+        estimates = super().estimate_losses(alpha)  # (losses at each alpha, spread) of each operand
+        if not estimates:
             return []
-        losses = np.array([loss for loss, _ in result])  # a row for each estimate, a column for each alpha
-        taken = np.arange(len(losses))[:, None] == np.argmax(np.abs(losses), axis=0)
-        taken |= (losses.min(axis=0) < 0) & (losses.max(axis=0) > 0)
-        return list(zip(np.where(taken, losses, np.nan), (spread for _, spread in result), strict=True))
+        losses = np.array([loss for loss, _ in estimates])
+        is_used = np.arange(len(losses))[:, None] == np.argmax(np.abs(losses), axis=0)
+        is_used |= (losses.min(axis=0) < 0) & (losses.max(axis=0) > 0)
+        return list(zip(np.where(is_used, losses, np.nan), (spread for _, spread in estimates), strict=True))
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self._largest_answer("epsilon", delta, tol)
@@ -176,30 +185,30 @@ class HullOfMinimum(_Pooled):
         """Bound the largest answer of the operands; only those that may decide it are refined to ``tol``.
 
         An operand whose answer is at most the upper bound so far changes no bound: neither a delta nor, where
-        its delta at that epsilon is at most ``at``, an epsilon.
+        its delta at that epsilon is at most ``at``, an epsilon. ``ceiling`` is a cheap upper bound on delta.
         """
         answer = certified_delta if question == "delta" else certified_epsilon
         low, high, answers = np.full(len(at), -np.inf), np.full(len(at), -np.inf), []
         for k, f in enumerate(self.operands):
-            seen, known = np.arange(len(at)), np.isfinite(high)
+            open_, known = np.arange(len(at)), np.isfinite(high)  # the questions whose bounds f may change
             if k:
                 level = high if question == "delta" else at
                 loss = at if question == "delta" else np.where(known, high, 0.0)
-                seen = np.flatnonzero(~known | ~(f.ceiling(loss, level) <= level))
-            below, above = answer(f, at[seen], None)
-            low[seen], high[seen] = np.maximum(low[seen], below), np.maximum(high[seen], above)
-            answers.append((f, seen, above))
+                open_ = np.flatnonzero(~known | ~(f.ceiling(loss, level) <= level))
+            below, above = answer(f, at[open_], None)
+            low[open_], high[open_] = np.maximum(low[open_], below), np.maximum(high[open_], above)
+            answers.append((f, open_, above))
         if tol is None:
             return low, high
-        for f, seen, above in answers:
-            width = measure(question, at[seen], low[seen], high[seen])
-            wide = np.flatnonzero((above > low[seen]) & ~(width <= tol))
+        for f, open_, above in answers:
+            width = measure(question, at[open_], low[open_], high[open_])
+            wide = np.flatnonzero((above > low[open_]) & ~(width <= tol))
             if len(wide):
-                below, above[wide] = answer(f, at[seen[wide]], tol)
-                low[seen[wide]] = np.maximum(low[seen[wide]], below)
+                below, above[wide] = answer(f, at[open_[wide]], tol)
+                low[open_[wide]] = np.maximum(low[open_[wide]], below)
         high[:] = -np.inf
-        for _, seen, above in answers:
-            high[seen] = np.maximum(high[seen], above)
+        for _, open_, above in answers:
+            high[open_] = np.maximum(high[open_], above)
         return low, high
 
     @property
@@ -211,7 +220,7 @@ class HullOfMinimum(_Pooled):
 
     @cached_property
     def _law(self) -> PrivacyLossDistribution | None:
-        """The law of products of integer noise, whose atoms lie on one lattice."""
+        """Law of the hull if all operands are products of integer noise, of atoms on one lattice, or None."""
         from tradeoff.pld.discrete import law_of_greatest_profile, product_on_lattice
 
         laws = []
@@ -228,12 +237,12 @@ class HullOfMinimum(_Pooled):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        # From a lower start a chord may reach over to a steep curve, flatter than that is.
+        # If f(0) < 1, the hull may leave its start along a chord to a steeper curve, flatter than that curve.
         result = maximum_of(*(f.loss_bounds for f in self.operands))
         return result if self.mass_at_infinity.upper == 0 else Bounds(-np.inf, result.upper)
 
 
-def added(pairs: Iterable[tuple[TradeOff, float | Fraction]]) -> dict[TradeOff, Fraction]:
+def add_weights(pairs: Iterable[tuple[TradeOff, float | Fraction]]) -> dict[TradeOff, Fraction]:
     """Return the weights of curves, those of equal ones added up exactly."""
     shares: dict[TradeOff, Fraction] = {}
     for curve, weight in pairs:
@@ -248,7 +257,7 @@ class Mixture(Derived):
     """
 
     name = "mixture"
-    rebuild = staticmethod(lambda *curves: mixture(added(zip(curves[:-1], curves[-1], strict=True))))
+    rebuild = staticmethod(lambda *parts: mixture(add_weights(zip(parts[:-1], parts[-1], strict=True))))
 
     def __init__(self, shares: Mapping[TradeOff, Fraction]) -> None:
         self.operands, self.shares = tuple(shares), tuple(shares.values())
@@ -258,7 +267,7 @@ class Mixture(Derived):
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
         return low, high
 
-    # The sum is solved: that takes a few lines of its terms, and whole curves take hundreds.
+    # It is bisected on the sum of deltas: that takes a few of each operand, and whole curves take hundreds.
     epsilon_bounds = TradeOff.epsilon_bounds
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
@@ -276,11 +285,11 @@ class Mixture(Derived):
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        return Mixture(added(zip((f.inverse() for f in self.operands), self.shares, strict=True)))
+        return Mixture(add_weights(zip((f.inverse() for f in self.operands), self.shares, strict=True)))
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         sides = zip(*(f.laws() for f in self.operands), strict=True)
-        weights = [float(share) or math.ulp(0.0) for share in self.shares]
+        weights = [float(share) or math.ulp(0.0) for share in self.shares]  # no share of 0 is dropped
         below, above = ([(w, to_atomic(law)) for w, law in zip(weights, side, strict=True)] for side in sides)
         exact = all(low is high for (_, low), (_, high) in zip(below, above, strict=True))
         lower = MixturePLD(below)

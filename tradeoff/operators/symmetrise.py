@@ -1,4 +1,8 @@
-"""One guarantee for unordered neighbours: three operators, one for each assumption."""
+"""One guarantee for unordered neighbours: three operators, one for each assumption.
+
+"either-order" is the hull of min{f, f^-1}, "both-orders" max{f, f^-1}, "profile" Symm(f). ``Subsampled`` is
+f_p = p f + (1 - p) Id, or with ``flipped`` its inverse, and C_p(f) the hull of min{f_p, f_p^-1}.
+"""
 
 from __future__ import annotations
 
@@ -55,9 +59,9 @@ class Envelope(HullOfMinimum):
         if not isinstance(f, Subsampled) or f.flipped or not f.operands[0].symmetric:
             return super().epsilon_bounds(delta, tol)
         low, high = f.bounds.epsilon(delta, tol=tol)
-        below = low < 0
-        if below.any():
-            low[below], high[below] = super().epsilon_bounds(delta[below], tol)
+        negative = low < 0
+        if negative.any():
+            low[negative], high[negative] = super().epsilon_bounds(delta[negative], tol)
         return low, high
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
@@ -68,6 +72,7 @@ class Envelope(HullOfMinimum):
         return self._folded() is not None and all(f.has_law for f in self.operands)
 
     def _folded(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
+        """Laws below and above the hull of both orders of a sampled symmetric curve, else None."""
         f = self.operands[0]
         return f.folded_laws() if isinstance(f, Subsampled) else None
 
@@ -82,7 +87,10 @@ class Envelope(HullOfMinimum):
 
 @form.register
 def _(curve: Envelope) -> Form:
-    """C_p(f) of a symmetric f: where eps >= 0 its profile is that of f_p, and elsewhere the mirror image."""
+    """Return the formulas of C_p(f), f symmetric: its profile is f_p's for eps >= 0, else the mirror image.
+
+    ``profile`` and ``inverse`` change the formulas ``of`` f_p; beta has one for f = f_{top,delta} alone.
+    """
     one = curve.operands[0]
     if not isinstance(one, Subsampled) or one.flipped or not one.operands[0].symmetric:
         return Form(None, None)
@@ -120,7 +128,7 @@ class ProfileSymmetrised(BetaOperator):
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         """Return the largest of the lines with eps >= 0, 0 among them, and of their mirror images."""
         (f,) = curves
-        least = min(alpha + beta for alpha, beta in f.vertices)
+        least = min(alpha + beta for alpha, beta in f.vertices)  # 1 - delta(0): the line of slope -1
         level = least.denominator, least.denominator, least.numerator
         lines = [level, *(line for line in segments(f) if line[0] >= line[1])]
         return largest([*lines, *((a, b, c) for b, a, c in lines)], up=up)
@@ -131,8 +139,8 @@ class ProfileSymmetrised(BetaOperator):
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
         place, height = cache_by_options(self, "slope one", lambda: CloseLines(f, 0.0).slope_one_point())
-        h = _up_to(f, alpha, place, level, tol)
-        mirrored = _up_to(f.inverse(), alpha, height, level, tol, right=True)
+        h = _bound_to_slope_one(f, alpha, place, level, tol)
+        mirrored = _bound_to_slope_one(f.inverse(), alpha, height, level, tol, right=True)
         low, high = maximum_of(h, mirrored)
         return low, high
 
@@ -148,27 +156,28 @@ class ProfileSymmetrised(BetaOperator):
         return maximum_of(f.loss_bounds, 0.0)
 
 
-def _up_to(
+def _bound_to_slope_one(
     f: TradeOff, alpha: Array, place: float, level: Bounds, tol: float | None, *, right: bool = False
 ) -> Bounds:
-    """Bound f left (or ``right``) of its slope -1, about ``place``, and its tangent there on the other side.
+    """Bound f left (or ``right``) of where its slope is -1, near ``place``, and its tangent elsewhere.
 
     f(alpha) + alpha is convex, with minimum ``level``: where it is more than at ``place``, the side of alpha
-    is known. Elsewhere the answer lies between the tangent and f, which nearly meet.
+    is certain. Elsewhere the answer lies between the tangent and f, which nearly meet.
     """
-    value, line = f.bounds(alpha, tol=tol), maximum_of(level - alpha, 0.0)
-    above = (value + alpha).lower > (f.bounds(place) + place).upper
+    value, tangent = f.bounds(alpha, tol=tol), maximum_of(level - alpha, 0.0)
+    is_certain = (value + alpha).lower > (f.bounds(place) + place).upper
     on_side = alpha > place if right else alpha < place
-    low = np.where(above & on_side, value.lower, line.lower)
-    return Bounds(low, np.where(above & ~on_side, line.upper, value.upper))
+    low = np.where(is_certain & on_side, value.lower, tangent.lower)
+    return Bounds(low, np.where(is_certain & ~on_side, tangent.upper, value.upper))
 
 
 def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
     """Return max{h, h^-1}, h being f up to its last slope <= -1, and the line of slope -1 from there."""
     alpha, beta = f.alpha.tolist(), f.beta.tolist()
+    # the number of segments with slopes <= -1, which come first
     steep = sum(b0 - b1 >= a1 - a0 for a0, a1, b0, b1 in zip(alpha, alpha[1:], beta, beta[1:], strict=False))
     start, height = alpha[steep], beta[steep]
-    end = [(start + height, 0 * height)] if height > 0 else []
+    end = [(start + height, 0 * height)] if height > 0 else []  # 0 of the same type
     points = [*zip(alpha[: steep + 1], beta[: steep + 1], strict=True), *end]
     h = PiecewiseLinear(*zip(*points, strict=True))
     return pointwise(h, h.inverse(), largest=True).made_of(f)

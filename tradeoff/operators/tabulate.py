@@ -1,11 +1,15 @@
 """Polygons below and above curves: profiles at nodes, whole curves, and operators that map polygons.
 
-In s = e^eps the profile of a trade-off function is convex. So between two nodes it lies under the chord of
-its upper bounds, and above the chords of the neighbouring cells prolonged: statements about every eps, made
-from finitely many. A line below a curve takes one evaluation of delta, and whole curves are polygons of a
-thousand such lines. Operators with a formula for beta alone get delta and epsilon from polygons about their
-operands. Where a tolerance needs more, these are refined only about the type I error at which the answer is
-reached, where a line errs by the square of its distance: a few dozen lines suffice.
+A node is a loss eps with bounds on the profile delta(eps), a cell the interval between two nodes. In s =
+e^eps the profile is convex. So in a cell it lies under the chord of its upper bounds, and above the chords of
+the neighbouring cells prolonged: statements about every eps, made from finitely many.
+
+A ``Line`` (a, b, c) is a alpha + b beta = c, in integers; points and lines are multiples of 2^-1074, of which
+``ONE`` makes 1 and ``whole(x)`` the float x. A line below a curve takes one delta, s alpha + beta = 1 -
+delta(log s), and whole curves are polygons of a thousand such lines. A polygon is rounded ``up`` if it is to
+be above the curve, else down. Operators with a formula for beta alone get delta and epsilon from polygons
+about their operands. Where a tolerance needs more, these are refined only about the type I error at which the
+answer is reached, where a line errs by the square of its distance: a few dozen lines suffice.
 """
 
 from __future__ import annotations
@@ -35,17 +39,15 @@ STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 _REACH = 1e-21  # type I errors below which lines are laid no closer: below the 1e-20 that is promised
 _NOISE = 1e-16  # relative differences of delta that rounding may make
 _CLOSEST = 1e-14  # least distance of nodes in nats: e^eps differs there
-_ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # of every curve above all others
-
-# Of lines close to a place.
-_DIVISIONS = 12  # of cells: from 1 to 1e-10 nats, where lines meet the curve to rounding
+_ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # vertices of 1 - alpha, the curve above all others
+_DIVISIONS = 12  # rounds that divide a cell: from 1 to 1e-10 nats, where lines meet the curve to rounding
 
 Question = Literal["delta", "epsilon"]
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Bounds on delta at increasing nodes, in one order of the pair."""
+    """Bounds ``lower`` and ``upper`` on delta of ``curve`` at increasing losses ``epsilon``, in nats."""
 
     curve: TradeOff
     epsilon: Array
@@ -54,17 +56,17 @@ class Nodes:
 
     @classmethod
     def of(cls, curve: TradeOff, epsilon: Array) -> Nodes:
-        """Return bounds at the nodes given."""
-        return cls(curve, *[np.empty(0)] * 3).more(epsilon)
+        """Evaluate bounds at these losses."""
+        return cls(curve, *[np.empty(0)] * 3).with_nodes(epsilon)
 
     @property
     def widths(self) -> Bounds[Array]:
-        """Bound e^step - 1 for the length of each cell in nats, capped where it would overflow."""
+        """Bound s_b/s_a - 1 of each cell [a, b], capped at e^700."""
         return expm1(minimum(Bounds.of(self.epsilon[1:]) - self.epsilon[:-1], STEEPEST))
 
     def refine(self, epsilon: Array, tol: float | None = None) -> Nodes:
-        """Return all nodes, with bounds at new or known ones to the relative width ``tol``."""
-        # From sup L on delta is Q(L = inf); to find that out takes an engine longer than all other nodes.
+        """Return the nodes with these, new or known, bounded to the relative width ``tol``."""
+        # From sup L on delta is Q(L = inf); an engine takes longer to resolve that than all other nodes.
         low, high = (np.full(len(epsilon), side) for side in clip(self.curve.mass_at_infinity, 0.0, 1.0))
         if (inner := epsilon < self.curve.sup_loss).any():
             low[inner], high[inner] = self.curve.bounds.delta(epsilon[inner], tol=tol)
@@ -76,32 +78,32 @@ class Nodes:
         lower, upper = np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
         return Nodes(self.curve, every, lower, upper)
 
-    def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
-        """Return more nodes; with a ``tol`` new and known ones to that width, where it can be reached."""
+    def with_nodes(self, epsilon: Array, tol: float | None = None) -> Nodes:
+        """Return the nodes with these; with a ``tol`` also known ones to that width, if it can be reached."""
         fresh = np.setdiff1d(epsilon, self.epsilon)
         try:
             return self.refine(epsilon if tol else fresh, tol) if tol or len(fresh) else self
         except PrecisionError:
             return self.refine(fresh) if len(fresh) else self
 
-    def middle(self, cells: NDArray[np.intp]) -> Array:
-        """Return the middles of cells."""
+    def midpoints(self, cells: NDArray[np.intp]) -> Array:
+        """Return the losses in the middle of cells, given by the numbers of their left nodes."""
         return np.asarray((self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2)
 
 
-def under(nodes: Nodes) -> tuple[Bounds[Array], Array]:
-    """Return points t = s/s_a - 1 in each cell, and values there whose polygon lies below the profile.
+def polygon_below(nodes: Nodes) -> tuple[Bounds[Array], Array]:
+    """Return points t = s/s_a - 1 in each cell [a, b], and values there whose polygon lies below the profile.
 
-    Three points a cell: its ends, and about where the chords of its neighbours, prolonged, meet. Both chords
-    lie below the profile all over the cell, so that a polygon does whose middle value is below either.
+    Both have shape (3, cells): its ends, and about where the chords of its neighbours, prolonged, meet. Both
+    chords lie below the profile all over the cell, so that a polygon does whose middle value is below either.
     """
     low, high, wide = nodes.lower, nodes.upper, np.diff(nodes.epsilon) >= STEEPEST
-    inner = Bounds.of(nodes.epsilon[1:-1]) - nodes.epsilon[:-2]
-    later = Bounds.of(nodes.epsilon[2:]) - nodes.epsilon[1:-1]
+    before = Bounds.of(nodes.epsilon[1:-1]) - nodes.epsilon[:-2]  # lengths of cells before an inner node
+    after = Bounds.of(nodes.epsilon[2:]) - nodes.epsilon[1:-1]
     # Slopes in t, steeper than the truth on the left: those of the cell before, and of the first cell at
     # least -1, as delta is convex in s and 1 at s = 0; flatter on the right, those of the cell after.
-    falls = ((Bounds.of(low[1:-1]) - high[:-2]) / -expm1(-inner)).lower
-    gains = ((Bounds.of(low[1:-1]) - high[2:]) / expm1(minimum(later, STEEPEST)) * exp(-inner)).lower
+    falls = ((Bounds.of(low[1:-1]) - high[:-2]) / -expm1(-before)).lower
+    gains = ((Bounds.of(low[1:-1]) - high[2:]) / expm1(minimum(after, STEEPEST)) * exp(-before)).lower
     left = np.append(-1.0, falls)
     right = np.append(np.where(wide[1:], 0.0, np.maximum(gains, 0.0)), 0.0)
     width = nodes.widths
@@ -117,12 +119,12 @@ def under(nodes: Nodes) -> tuple[Bounds[Array], Array]:
 
 
 def chords(nodes: Nodes, values: Array, t: Bounds[Array]) -> Array:
-    """Bound the chords of ``values`` at the points ``t`` of ``under`` from above."""
+    """Bound the chords of ``values`` at the nodes from above, at the points ``t`` of ``polygon_below``."""
     return np.asarray((values[:-1] + (Bounds.of(values[1:]) - values[:-1]) * (t / nodes.widths)).upper)
 
 
 def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:
-    """Return the orders to compare for eps >= 0: one if all curves are symmetric, else both.
+    """Return the curves, and their inverses unless all are symmetric: the orders to compare for eps >= 0.
 
     As delta_{f^-1}(eps) = 1 - e^eps + e^eps delta_f(-eps), f >= g at -eps is f^-1 >= g^-1 at eps.
     """
@@ -134,7 +136,7 @@ def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
     return (f,) if f.symmetric else (f, f.inverse())
 
 
-def end(f: TradeOff, level: float) -> float:
+def tail_end(f: TradeOff, level: float) -> float:
     """Return an eps >= 0 from which on delta_f <= level, or inf if there may be none."""
     top = f.sup_loss if f.mass_at_infinity.upper <= level else np.inf
     try:
@@ -154,7 +156,7 @@ class Tabulated(NamedTuple):
     upper: PiecewiseLinear
 
     def described(self, f: TradeOff) -> Tabulated:
-        """Return the sides of a curve with its assumptions; none is exact but the curve itself."""
+        """Return the sides with the assumptions of ``f``; none is exact but ``f`` itself."""
         return Tabulated(
             *(side if side is f else limited(side.assuming(*f.assumptions), BOUND) for side in self)
         )
@@ -163,10 +165,11 @@ class Tabulated(NamedTuple):
 def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
     """Return polygons below and above f, rounding included (Dong, Roth, Su 2022, Proposition 2.12).
 
-    By default they differ by about 1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20,
-    wherever f's own bounds on delta are that narrow (not where 1 - delta(0) is 1e-16: hardly any privacy).
+    With ``alphas``, the chords of f's upper bounds there, and the lines below f parallel to them. By default
+    they differ by about 1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's
+    own bounds on delta are that narrow (not where 1 - delta(0) is 1e-16: hardly any privacy).
     """
-    if alphas is not None:  # chords between these nodes, and the certified lines parallel to them
+    if alphas is not None:
         places = reals("alphas", alphas)
         if places.ndim != 1 or len(places) == 0 or not np.all((places >= 0) & (places <= 1)):
             allowed = "a non-empty one-dimensional list of type I errors in [0, 1]"
@@ -176,7 +179,7 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
         chords_above = hull([*points, *_ENDS])
         edges = pairwise(chords_above)
         rises, runs = np.array([((b - d) / ONE, (c - a) / ONE) for (a, b), (c, d) in edges]).T
-        with np.errstate(divide="ignore"):  # where a chord is too steep or too flat, a line near enough
+        with np.errstate(divide="ignore"):  # a line of any slope serves: extreme ones are capped
             epsilon = np.append(np.clip(np.log(rises) - np.log(runs), -STEEPEST, STEEPEST), 0.0)
         steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
         below = lines_below(Nodes.of(f, steep))
@@ -195,17 +198,17 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
 
 
 def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
-    """Return the largest of lines below a curve, or of lines one of which is above it, anywhere."""
+    """Return the largest of the lines: below a curve if all are, above it if at each alpha one is."""
     result = round_corners(envelope(lines), up=up)
-    # A flat line may end after alpha = 1, where a chord to the end of every curve does.
+    # A flat line may reach 0 only after alpha = 1: the chord to (1, 0) is above the curve too.
     return _curve([*(point for point in result if point[0] < ONE), *_ENDS] if up else result)
 
 
 def segments(f: PiecewiseLinear) -> list[Line]:
-    """Return the lines of a polygon, which is the largest of them and 0."""
+    """Return the lines of the segments of a polygon, which is the largest of them and 0."""
     if not f.is_rational:
         points = zip(*(side.tolist() for side in f.points), strict=True)
-        # Of a pair that adds to 1 the smaller number is exact.
+        # Of alpha = x and 1 - alpha = p the smaller float is exact, and so of beta.
         wholes = [
             (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
             for x, y, p, q in points
@@ -226,7 +229,7 @@ def _curve(points: list[Point]) -> PiecewiseLinear:
 
 
 def lines_below(nodes: Nodes) -> list[Line]:
-    """Return lines below f, 1 - delta(eps) - e^eps alpha: steeper ones are lower."""
+    """Return the line 1 - delta(eps) - e^eps alpha below f of each node; rounded to a steeper one, lower."""
     return to_lines(exp(nodes.epsilon).upper, nodes.upper)
 
 
@@ -236,11 +239,11 @@ def lines_above(nodes: Nodes) -> list[Line]:
     They are those of the vertices of a polygon below delta(log s), as sup_s 1 - delta - s alpha is reached at
     one of them; the first cell has no chord on its left. After the last node delta is at least Q(L = inf).
     """
-    t, low = under(nodes)
+    t, low = polygon_below(nodes)
     s = (exp(nodes.epsilon[1:-1]) * (1 + Bounds(t.lower[:2, 1:], t.upper[:2, 1:]))).lower
-    end = exp(nodes.epsilon[-1:]).lower
+    last = exp(nodes.epsilon[-1:]).lower
     deltas = [nodes.lower[-1], nodes.curve.mass_at_infinity.lower]
-    return to_lines(np.append(s.ravel(), [end, end]), np.append(low[:2, 1:].ravel(), deltas))
+    return to_lines(np.append(s.ravel(), [last, last]), np.append(low[:2, 1:].ravel(), deltas))
 
 
 def to_lines(slopes: Array, deltas: Array) -> list[Line]:
@@ -249,41 +252,48 @@ def to_lines(slopes: Array, deltas: Array) -> list[Line]:
 
 
 def refined_nodes(f: TradeOff) -> Nodes:
-    """Choose nodes from about 0 to where the tail ends, closer where sides are farther apart than bounds."""
-    top, last = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
+    """Choose nodes from about 0 to where the tail ends, halving cells whose two polygons are far apart.
+
+    Not where bounds on delta are as far apart themselves, nor in the tail: more nodes would not help.
+    """
+    top, lost = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
     if top > 4.0:  # P(L > eps) and delta - Q(L = inf) may be negligible long before
-        top = min(top, end(f, last * (1 + 64 * _NOISE) + 1e-3 * _REACH))
+        top = min(top, tail_end(f, lost * (1 + 64 * _NOISE) + 1e-3 * _REACH))
     scale = np.concatenate([np.geomspace(2.0**-20, 1.0, 41), np.linspace(0.0, 1.0, 33)[1:]]) * top
     positive = np.unique(scale[scale >= _CLOSEST])
     positive = positive if len(positive) else np.array([_CLOSEST])
     first = np.concatenate([[-positive[0], 0.0], positive])
     nodes = Nodes.of(f, first[np.append(True, np.diff(first) >= _CLOSEST / 2)])
     for _ in range(16):  # halvings of a cell
-        t, low = under(nodes)
+        t, low = polygon_below(nodes)
         gap = np.max(chords(nodes, nodes.upper, t) - low, axis=0)
         e, high = nodes.epsilon, nodes.upper
-        # alpha and 1 - alpha - beta where the lines of both ends meet
+        # alpha, and excess = 1 - alpha - beta, where the lines of both ends meet
         alpha = (high[:-1] - high[1:]) / (np.exp(e[:-1]) * np.expm1(np.diff(e)))
         excess = high[:-1] + np.expm1(e[:-1]) * alpha
         # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is in alpha, s times as wide as that in beta
         unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, _NOISE), excess), np.exp(e[:-1]) * alpha)
-        ratio, own = gap / np.maximum(unit, 1e-290), high - nodes.lower  # the quotient is still a float
-        # Operators nested in each other multiply widths by more, the wider the sides may be for their nodes.
-        is_blurred = gap < 3 * np.maximum(own[:-1], own[1:]) + 24 * _NOISE * excess
+        ratio, width = gap / np.maximum(unit, 1e-290), high - nodes.lower  # the quotient is still a float
+        # With a factor above 3, nested operators would multiply widths by more.
+        is_blurred = gap < 3 * np.maximum(width[:-1], width[1:]) + 24 * _NOISE * excess
         is_tail = alpha + excess < f.mass_at_infinity.lower + _REACH
         # Sides about 1e-3 apart, relative to min(beta, 1 - alpha - beta), are aimed at.
-        open_ = np.flatnonzero((ratio > 1e-3) & ~is_blurred & ~is_tail & (np.diff(e) > 2 * _CLOSEST))
-        open_ = open_[open_ > 0]
-        # 2500 nodes of a closed form take a second.
-        fresh = nodes.middle(open_[np.argsort(-ratio[open_])])[: 2500 - len(e)]  # the worst first
+        open_cells = np.flatnonzero((ratio > 1e-3) & ~is_blurred & ~is_tail & (np.diff(e) > 2 * _CLOSEST))
+        open_cells = open_cells[open_cells > 0]  # the first lies below 0, and only serves its neighbour
+        # 2500 nodes of a closed form take a second; the worst cells come first.
+        fresh = nodes.midpoints(open_cells[np.argsort(-ratio[open_cells])])[: 2500 - len(e)]
         if len(fresh) == 0:
             break
-        nodes = nodes.more(fresh)
+        nodes = nodes.with_nodes(fresh)
     return nodes
 
 
 class BetaOperator(Derived):
-    """Operator with a formula for beta: where operands are composed, polygons give delta and epsilon."""
+    """Operator with a formula for beta: where operands are composed, polygons give delta and epsilon.
+
+    A subclass has ``beta_bounds`` and ``of_polygons``, and ``reached`` where it asks operands elsewhere than
+    at its own alpha.
+    """
 
     @property
     def direct(self) -> bool:
@@ -292,10 +302,13 @@ class BetaOperator(Derived):
 
     @abstractmethod
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
-        """Apply the operator to polygons, rounded to one side."""
+        """Apply the operator to polygons below, or above, the operands; round down, or ``up``."""
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
-        """Return type I errors at which the operands, about these curves, determine f at (alpha, beta)."""
+        """Return, for each operand, the type I errors at which it determines f near at = (alpha, beta).
+
+        ``curves`` are polygons close to the operands.
+        """
         return [[at[0]] for _ in curves]
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -303,13 +316,13 @@ class BetaOperator(Derived):
             return delta_from_beta(self, epsilon, tol)
         if tol is None:
             return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
-        return self._closely("delta", epsilon, tol)
+        return self._answer_to("delta", epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return super().epsilon_bounds(delta, None) if tol is None else self._closely("epsilon", delta, tol)
+        return super().epsilon_bounds(delta, None) if tol is None else self._answer_to("epsilon", delta, tol)
 
-    def _closely(self, question: Question, at: Array, tol: float) -> Pair:
-        """Bound answers by a few lines; where they do not suffice, by some about that of whole curves."""
+    def _answer_to(self, question: Question, at: Array, tol: float) -> Pair:
+        """Bound answers to the width ``tol`` by a few lines, if needed again from whole curves' bounds."""
         result = []
         for x in at.tolist():
             bounds = Bounds(0.0, 1.0) if question == "delta" else Bounds(-np.inf, np.inf)
@@ -322,17 +335,17 @@ class BetaOperator(Derived):
         return low, high
 
     def _search(self, question: Question, at: float, bounds: Bounds[float], tol: float) -> Bounds[float]:
-        """Bound an answer, to the width ``tol`` where it can be reached, by lines about its loss."""
+        """Narrow ``bounds`` on one answer by lines about its loss, to the width ``tol`` if possible."""
 
-        def loss() -> float:
+        def loss() -> float:  # delta's argument, or the best bound on epsilon, or 0
             ends = [at] if question == "delta" else [bounds.upper, bounds.lower]
             return next((end for end in ends if np.isfinite(end)), 0.0)
 
         if abs(loss()) >= STEEPEST:
             return bounds
-        lines = [CloseLines(f, loss()) for f in self.operands]
+        operand_lines = [CloseLines(f, loss()) for f in self.operands]
         for _ in range(_DIVISIONS):
-            below, above = ([each.side(up=up) for each in lines] for up in (False, True))
+            below, above = ([each.side(up=up) for each in operand_lines] for up in (False, True))
             lower, upper = self.of_polygons(below, up=False), self.of_polygons(above, up=True)
             try:
                 bounds = meet(bounds, _between(question, at, lower, upper))
@@ -345,8 +358,10 @@ class BetaOperator(Derived):
             k = int(np.argmax(power - np.exp(loss()) * alpha))
             places = self.reached((float(alpha[k]), float(beta[k])), below)
             share = tol / 8 / max(map(len, places))  # an answer adds two lines and the gap between
-            # All are refined, also after one that improved.
-            improved = [each.closer(x, share) for each, xs in zip(lines, places, strict=True) for x in xs]
+            # The list is complete before ``any``, so that all are refined, also after one that improved.
+            improved = [
+                each.refine_near(x, share) for each, xs in zip(operand_lines, places, strict=True) for x in xs
+            ]
             if not any(improved):
                 break
         return bounds
@@ -363,30 +378,30 @@ def _between(question: Question, at: float, lower: TradeOff, upper: TradeOff) ->
 
 
 def _is_reached(question: Question, bounds: Bounds[float], tol: float) -> bool:
-    """Whether bounds have the width wanted: relative for delta, absolute for epsilon."""
+    """Return whether bounds have the width wanted: relative for delta, absolute for epsilon."""
     return bool(bounds.width <= tol * (bounds.upper if question == "delta" else 1.0))
 
 
 class CloseLines:
-    """Nodes of a curve whose lines are close to it about chosen type I errors."""
+    """Nodes of a curve about a loss, to which more are added where its lines are to be close to it."""
 
-    def __init__(self, f: TradeOff, place: float) -> None:
-        offsets = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))  # from the answer
-        self.nodes = Nodes.of(f, np.unique(np.clip(place + offsets, -STEEPEST, STEEPEST)))
+    def __init__(self, f: TradeOff, loss: float) -> None:
+        offsets = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))  # 0 and +- 1/2 to 32 nats
+        self.nodes = Nodes.of(f, np.unique(np.clip(loss + offsets, -STEEPEST, STEEPEST)))
 
     def side(self, *, up: bool) -> PiecewiseLinear:
         """Return the polygon that the lines leave below the curve, or above it."""
         if not up:
             return largest(lines_below(self.nodes), up=False)
-        # Where f is flatter than at the second node it is below the line of delta(log s) >= 1 - s.
+        # Where f is flatter than at the second node, s alpha + beta <= s, as delta(log s) >= 1 - s.
         s = whole(float(exp(self.nodes.epsilon[1:2]).lower[0]))
         return largest([*lines_above(self.nodes), (s, ONE, s)], up=True)
 
-    def closer(self, alpha: float, tol: float) -> bool:
-        """Add nodes next to the line that is highest at ``alpha``; return whether bounds may have improved.
+    def refine_near(self, alpha: float, tol: float) -> bool:
+        """Improve the node whose line is highest at ``alpha``; return whether bounds may have improved.
 
-        Where neighbours lie farther from it than its own bounds are apart, cells are divided. Then the bounds
-        count, and are refined to ``tol``, or left as they are if that is 0.
+        While it lies farther from its neighbours' chord than its bounds on delta are apart, its two cells are
+        divided; then the bounds are refined to the relative width ``tol``, or left as they are if that is 0.
         """
         nodes = self.nodes
         with np.errstate(over="ignore"):
@@ -396,12 +411,12 @@ class CloseLines:
         # How far it lies below its neighbours' chord, and how far its bounds are apart, relative to delta.
         s, unit = np.exp(epsilon - epsilon[1]), max(high[1], 1e-300)
         chord = high[0] + (high[2] - high[0]) * (s[1] - s[0]) / (s[2] - s[0])
-        sag, own = (chord - high[1]) / unit, np.max(high - low) / unit
-        if max(sag, own) <= tol or epsilon[2] - epsilon[0] < 1e-12:
+        sag, width = (chord - high[1]) / unit, np.max(high - low) / unit
+        if max(sag, width) <= tol or epsilon[2] - epsilon[0] < 1e-12:
             return False
-        if sag > 2.0 * own:
-            # Eight parts are 64 times closer to the curve for seven nodes more.
-            self.nodes = nodes.more(np.linspace(epsilon[:-1], epsilon[1:], 8 + 1)[1:-1].ravel())
+        if sag > 2.0 * width:
+            # Eight parts are 64 times closer to the curve for seven nodes more a cell.
+            self.nodes = nodes.with_nodes(np.linspace(epsilon[:-1], epsilon[1:], 8 + 1)[1:-1].ravel())
             return True
         try:
             at = epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5)
@@ -415,6 +430,6 @@ class CloseLines:
         for _ in range(_DIVISIONS):
             alpha, beta, *_ = self.side(up=False).points
             k = int(np.argmin(alpha + beta))
-            if not self.closer(float(alpha[k]), 0.0):
+            if not self.refine_near(float(alpha[k]), 0.0):
                 break
         return float(alpha[k]), float(beta[k])

@@ -1,4 +1,8 @@
-"""Operators of one curve: inverse, groups, symbolic powers, added assumptions, the profile as an object."""
+"""Operators of one curve: inverse, groups, symbolic powers, added assumptions, the profile as an object.
+
+Each is a ``Derived`` curve: ``operands`` are its curves, ``parameters`` its numbers, and ``rebuild`` makes it
+of both. ``pure(f)`` is f without the mark that it only bounds a mechanism, which ``limited`` sets.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ class Inverse(Derived):
         return bound_inverse(self.operands[0].bounds, alpha)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        within = np.minimum(epsilon, 700.0)  # above, delta is at most its value there
+        within = np.minimum(epsilon, 700.0)  # above, delta is at most its value at 700 nats
         low, high = self.operands[0].inverse_delta(within)
         return np.where(epsilon > within, self.mass_at_infinity.lower, low), high
 
@@ -62,11 +66,11 @@ class Inverse(Derived):
 
 
 def power(f: TradeOff, n: Any) -> TradeOff:
-    """n-fold tensor power; with a symbol n it is a family where that is closed under products."""
+    """Return the n-fold tensor power; with a symbol n, of families closed under products a member."""
     if not is_symbol(n):
         return tensor([(f, count("n", n, 0, MAX_COUNT))])
 
-    def raised(f: TradeOff, n: Any) -> TradeOff:
+    def raise_factor(f: TradeOff, n: Any) -> TradeOff:
         match f:
             case Identity():
                 return f
@@ -78,7 +82,7 @@ def power(f: TradeOff, n: Any) -> TradeOff:
                 return Power(base, times * n)
         return Power(f, n)
 
-    product = tensor((raised(pure(factor), times * n), 1) for factor, times in f.factors.items())
+    product = tensor((raise_factor(pure(factor), times * n), 1) for factor, times in f.factors.items())
     return limited(product, f.tightness if f.tightness == PAIR else BOUND)
 
 
@@ -106,7 +110,7 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     if set(sentences) <= set(f.assumptions):
         return f
     base = pure(f)
-    # Of a product one factor holds the assumptions.
+    # In a product they go to one factor, so that it stays a product; not to f_{0,delta}, which scales others.
     holder = next((g for g in base.factors if g.leak is None), None) if isinstance(base, Tensor) else None
     if holder is not None:
         result = tensor((assumed(g, sentences) if g is holder else g, n) for g, n in base.factors.items())
@@ -136,7 +140,7 @@ class Assumed(Derived):
 
 
 def bare(f: TradeOff) -> TradeOff:
-    """Return the curve without added assumptions."""
+    """Return the operand of ``Assumed``, without its assumptions; any other curve as it is."""
     while isinstance(f, Assumed):
         f = f.operands[0]
     return f
@@ -218,14 +222,15 @@ class Group(BetaOperator):
         self.operands, self.parameters, self.k = (f,), (k,), k
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        # power = (1 - f)^(o j)(alpha) grows with alpha and falls with f: each side follows from itself.
+        # power = (1 - f)^(o j)(alpha) grows with alpha and falls as f grows.
         power = Bounds.of(alpha)
         for _ in range(self.k - 1):
-            power = clip(1 - self._of_base(power), 0.0, 1.0)
-        low, high = self._of_base(power)
+            power = clip(1 - self._base_at(power), 0.0, 1.0)
+        low, high = self._base_at(power)
         return low, high
 
-    def _of_base(self, power: Bounds) -> Bounds:
+    def _base_at(self, power: Bounds) -> Bounds:
+        """Bound f at a type I error that is known by bounds: f falls."""
         f = self.operands[0].bounds
         return Bounds(f(power.upper).lower, f(power.lower).upper)
 
@@ -235,7 +240,7 @@ class Group(BetaOperator):
             return tabulate(Group(f, self.k))[up]
         result = f
         for _ in range(self.k - 1):
-            result = largest(_chained(result, f), up=up)
+            result = largest(_lines_of_chain(result, f), up=up)
         return result
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
@@ -256,15 +261,15 @@ class Group(BetaOperator):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        # The slope at 0 is that of f to the k-th power where f starts at 1; else it is taken elsewhere.
+        # If f(0) = 1, the slope at 0 is the k-th power of f's; else less steep slopes elsewhere enter.
         f = self.operands[0]
         least = f.loss_bounds.lower if f.mass_at_infinity.upper == 0 else -np.inf
         result: Bounds[float] = self.k * Bounds(least, f.sup_loss)
         return result
 
 
-def _chained(g: PiecewiseLinear, f: PiecewiseLinear) -> Iterator[Line]:
-    """Yield lines the largest of which is h, 1 - h = (1 - g) o (1 - f): of segments one after the other.
+def _lines_of_chain(g: PiecewiseLinear, f: PiecewiseLinear) -> Iterator[Line]:
+    """Yield lines (a, b, c), a alpha + b beta = c, the largest of which is h, 1 - h = (1 - g) o (1 - f).
 
     As g(1 - f) grows with f it is the largest that lines of both make, a pair at a time, and at each alpha
     the segment of f there and that of g at 1 - f(alpha) make it.
