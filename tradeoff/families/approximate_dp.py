@@ -26,16 +26,7 @@ from tradeoff.balls import (
 )
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import (
-    MAX_LOSS,
-    Parameter,
-    Value,
-    count,
-    is_symbol,
-    probability,
-    real,
-    sympy,
-)
+from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, probability, real, sympy
 from tradeoff.errors import SizeError
 from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.intervals.bounds import Bounds
@@ -117,11 +108,11 @@ class TotalVariation(ClosedForm):
             return cls(sympy.simplify(1 - math.prod((1 - f.delta_0) ** n for f, n in members)))
         if any(f.reveals_all for f, _ in members):
             return cls(1.0)
-        kept = [(1 - Fraction(f.delta_0), n) for f, n in members if f.product_weight is None]
-        # Odd numerators: all digits count, more than floats have are not multiplied.
-        digits = sum(n * (share.denominator.bit_length() - 1) for share, n in kept)
-        known = len(kept) == len(members) and digits < 1075
-        delta = 1 - math.prod((share**n for share, n in kept), start=Fraction(1)) if known else None
+        shares = [(1 - Fraction(f.delta_0), n) for f, n in members if f.product_weight is None]
+        # Numerators are odd, so no digit cancels: with 1075 or more the product is not a float.
+        digits = sum(n * (share.denominator.bit_length() - 1) for share, n in shares)
+        known = len(shares) == len(members) and digits < 1075
+        delta = 1 - math.prod((share**n for share, n in shares), start=Fraction(1)) if known else None
         return cls.from_weight(sum((n * f.weight for f, n in members), Fraction(0)), delta)
 
     @classmethod
@@ -130,7 +121,7 @@ class TotalVariation(ClosedForm):
         if not weight:
             return Identity()
         if delta is not None and delta == float(delta) and (near := cls(float(delta))).weight == weight:
-            return near  # as of two halves
+            return near  # the product of two halves is f_{0,3/4}, equal to one given so
         curve = cls(min(upper_float(-expm1(-widened(weight))), 1.0))
         object.__setattr__(curve, "product_weight", weight)
         return curve
@@ -140,7 +131,7 @@ class TotalVariation(ClosedForm):
         return self.delta_0 == 1 and self.product_weight is None
 
     elementary = True
-    formulas = Formulas(  # of delta and 1 - delta
+    formulas = Formulas(  # masses = delta, 1 - delta
         lambda alpha, masses: maximum(masses[1] - alpha, 0),
         lambda x, masses: masses[0] - masses[1] * expm1(minimum(x, 0)),
         lambda delta, masses: log((1 - delta) / masses[1]),
@@ -176,7 +167,7 @@ class TotalVariation(ClosedForm):
         k = count("k", k)
         if k < 2:
             return self if k else Identity()
-        lost = self.theta_ball()[0] * k
+        lost = self.theta_ball()[0] * k  # 1 - f adds delta to alpha, k times
         delta = k * Fraction(self.delta_0) if self.product_weight is None else None
         curve = self.from_weight(rounded_fraction(-log1p(-lost)), delta) if lost < 1 else TotalVariation(1.0)
         return limited(curve, BOUND)

@@ -1,4 +1,7 @@
-"""Identities of the tensor product: each takes factors, and which of them are new, to simpler factors."""
+"""Identities of the tensor product: each takes factors, {curve: power}, to simpler factors of equal product.
+
+Of the factors only the ``new`` ones may be open to simplification; the others have been simplified together.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,12 @@ from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 
-# Curves equal to the identity.
-_UNITS = (
-    Identity(),
-    PureDP(0.0),
-    Gaussian(0.0),
-    Laplace(0.0),
-    TotalVariation(0.0),
-    PiecewiseLinear([0.0, 1.0], [1.0, 0.0]),
-)
+_DIAGONAL = PiecewiseLinear([0.0, 1.0], [1.0, 0.0])
+_UNITS = Identity(), PureDP(0.0), Gaussian(0.0), Laplace(0.0), TotalVariation(0.0), _DIAGONAL  # all 1 - alpha
 
 
 def unit(factors: Factors, new: Factors) -> Factors:
-    """Drop units: f (x) Id = f."""
+    """Drop factors equal to the identity: f (x) Id = f."""
     units = [f for f in new if f in _UNITS]
     return _without(units, factors) if units else factors
 
@@ -35,7 +31,7 @@ def absorbing(factors: Factors, new: Factors) -> Factors:
 
 
 def semigroups(factors: Factors, new: Factors) -> Factors:
-    """Families closed under the product: each multiplies its own, exactly, so that no order matters."""
+    """Multiply the members of each family closed under products, exactly, so that no order matters."""
     result = factors
     for family in dict.fromkeys(type(f) for f in new):
         members = [(f, n) for f, n in result.items() if type(f) is family]
@@ -47,25 +43,24 @@ def semigroups(factors: Factors, new: Factors) -> Factors:
     return result
 
 
-def _without(gone: Iterable[TradeOff], factors: Factors) -> Factors:
-    left = set(gone)
-    return {f: n for f, n in factors.items() if f not in left}
+def _without(dropped: Iterable[TradeOff], factors: Factors) -> Factors:
+    excluded = set(dropped)
+    return {f: n for f, n in factors.items() if f not in excluded}
 
 
 def fractions(factors: Factors, new: Factors) -> Factors:
-    """Curves in fractions multiply exactly, up to half a second of work; in floats the order would matter."""
+    """Multiply curves in fractions, up to half a second of work; in floats the order would matter."""
     if not any(isinstance(f, PiecewiseLinear) for f in new):
         return factors
     exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.is_rational]
     if sum(n for _, n in exact) < 2:
         return factors
-    # Most products of short fractions in a power, half a second; larger powers stay symbolic.
-    result = exact_product(exact, 2e4)
+    result = exact_product(exact, 2e4)  # half a second of products; larger powers stay symbolic
     return factors if result is None else {**_without([f for f, _ in exact], factors), result: 1}
 
 
 def simplified(factors: Factors, new: Factors) -> Factors:
-    """Apply every identity once, in order; all but the ``new`` factors are in normal form already."""
+    """Apply every identity once, in order."""
     for identity in (unit, absorbing, semigroups, fractions):
         factors = identity(factors, new)
     return factors or {Identity(): 1}

@@ -1,4 +1,8 @@
-"""Pairs of continuous laws on the line: their curve, of densities or of frozen distributions of SciPy."""
+"""Pairs of continuous laws on the line: their curve, of densities or of frozen distributions of SciPy.
+
+A ``Density`` is a law whose logarithmic density is integrated, a ``RealLineLaw`` the law of L = log(q/p) of
+two of them, in pieces of the line on which L is monotone. Bounds rest on the sentences in ``assumptions``.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +18,17 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
-from tradeoff.pld.real_line import (
-    CLOSEST,
-    LEAST_LOG,
-    PROBES,
-    REACH,
-    TRUST,
-    Density,
-    RealLineLaw,
-    find_pieces,
-)
+from tradeoff.pld.real_line import CLOSEST, LEAST_LOG, PROBES, REACH, TRUST, Density, RealLineLaw, find_pieces
 
 _PLAIN = {"loc": 0.0, "scale": 1.0}
-Arguments = tuple[tuple[str, float], ...]  # parameters by name, location and scale among them
+Arguments = tuple[tuple[str, float], ...]  # (name, value) of shapes, location and scale
 
 
 class RealLinePair(TradeOff):
     """T(P, Q) of two laws on the line, from the law of L in pieces on which it is monotone.
 
-    Curves of one ``pair`` are equal; ``symmetric`` states that both orders have one curve.
+    ``pair`` identifies the two laws: curves with one are equal, unless ``flipped``, T(Q, P), differs.
+    ``symmetric`` states that both orders have one curve.
     """
 
     assumptions: tuple[str, ...] = ()
@@ -53,16 +49,15 @@ class RealLinePair(TradeOff):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         most = 1e6  # largest loss with a lower bound of its own; mass at infinity bounds delta above it
-        (low, high), above = np.zeros((2, len(epsilon))), epsilon >= 0
-        if above.any():
-            low[above], high[above] = self._law.tail(np.minimum(epsilon[above], most))
+        (low, high), positive = np.zeros((2, len(epsilon))), epsilon >= 0
+        if positive.any():
+            low[positive], high[positive] = self._law.tail(np.minimum(epsilon[positive], most))
         low[epsilon > most] = 0.0
-        if not above.all():
-            low[~above], high[~above] = self.inverse().inverse_delta(epsilon[~above])
+        if not positive.all():
+            low[~positive], high[~positive] = self.inverse().inverse_delta(epsilon[~positive])
         lost = self.mass_at_infinity
-        return np.maximum(low, lost.lower), np.where(
-            epsilon >= self.sup_loss, np.minimum(high, lost.upper), high
-        )
+        high = np.where(epsilon >= self.sup_loss, np.minimum(high, lost.upper), high)
+        return np.maximum(low, lost.lower), high
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -191,7 +186,7 @@ def describe_totals(laws: Sequence[Density]) -> list[str]:
 
 
 def describe_pieces(law: RealLineLaw, breaks: Sequence[float] | None, loc: float = 0.0) -> str:
-    """Return the assumption that the log ratio has no other extrema."""
+    """Return the assumption that log(q/p) has no other extrema; places are printed relative to -``loc``."""
     places = ", ".join(f"{loc + x:.6g}" for x in law.extrema) or "none"
     how = "located among" if breaks is None else "given, and checked at"
     return (
@@ -209,7 +204,7 @@ def check_breaks(places: Any) -> list[float]:
 
 
 class ScipyLaw:
-    """A frozen continuous distribution of ``scipy.stats``, with its name and its arguments."""
+    """A frozen continuous distribution of ``scipy.stats``; ``values`` are its arguments by name."""
 
     def __init__(self, distribution: Any, role: str = "distribution") -> None:
         self.name, self.arguments = identify(distribution, role)
@@ -222,7 +217,7 @@ class ScipyLaw:
 
     @cached_property
     def steps(self) -> tuple[list[Fraction], list[Fraction]]:
-        """Edges, and the masses between them, which add to 1; empty lists unless the density is steps."""
+        """Edges, and the masses between, which add to 1, of ``uniform`` and histograms; else empty lists."""
         import scipy.stats
 
         edges, heights, is_density = [0.0, 1.0], [1.0], False
@@ -247,9 +242,9 @@ class ScipyLaw:
 
     @cached_property
     def density(self) -> Density:
-        """The law as a density that is integrated."""
+        """The law as a density that is integrated, finest about ``centres`` of (location, scale)."""
         loc, scale = self.values["loc"], self.values["scale"]
-        cuts = [*map(float, self.steps[0])]
+        cuts = [*map(float, self.steps[0])]  # jumps
         centres = [(loc, scale), *((end, scale) for end in self.support if np.isfinite(end))]
         with np.errstate(all="ignore"):
             low, middle, high = map(float, self.distribution.ppf([0.25, 0.5, 0.75]))
@@ -259,7 +254,7 @@ class ScipyLaw:
         exact = {Fraction(loc) + Fraction(scale) * Fraction(float(x)) for x in plain if np.isfinite(x)}
         exact.update(self.steps[0])
         rounded = [end for end in (*self.support, *cuts) if np.isfinite(end) and Fraction(end) not in exact]
-        # Some logarithms are taken of a density that underflows, and are -inf too early.
+        # Ends and jumps that are no floats. Logarithms of a density that underflows are -inf too early.
         probes = loc + scale * np.append(-PROBES, PROBES)
         logs = self._log_density(probes[(probes > self.support[0]) & (probes < self.support[1])])
         underflows = np.isneginf(logs).any() and np.min(logs, initial=0.0, where=np.isfinite(logs)) > -750.0
@@ -304,7 +299,7 @@ class NewScipyLaw(ScipyLaw):
 
     @cached_property
     def density(self) -> Density:
-        """The law as a density that is integrated; its ends may be rounded."""
+        """The law as a density that is integrated; its ends count as rounded."""
         parts = getattr(self.distribution, "components", [self.distribution])
         ends = {float(end) for part in parts for end in part.support() if np.isfinite(end)}
         with np.errstate(all="ignore"):

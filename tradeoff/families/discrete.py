@@ -1,4 +1,8 @@
-"""Curves of atoms: integer noise against its shifts, one record among shuffled answers, one step of many."""
+"""Curves of atoms: integer noise against its shifts, one record among shuffled answers, one step of many.
+
+The engines answer for a ``CurveFromPLD`` from ``loss_distribution()``, the law of L under P; an ``AtomicLaw``
+is one of listed losses with log P-masses.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,7 @@ class IntegerNoise(CurveFromPLD):
     """Symmetric log-concave integer noise against its shift, an integer >= 1."""
 
     noise: ClassVar[str]
+    """Name of the noise in the notation."""
     size: ClassVar[str]
     """Name of the parameter besides the shift, a positive float."""
     power: ClassVar[int] = 1
@@ -44,7 +49,7 @@ class IntegerNoise(CurveFromPLD):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        return Bounds(math.inf, math.inf)
+        return Bounds(math.inf, math.inf)  # sup L, of noise on all integers
 
     def __post_init__(self) -> None:
         size, shift = (
@@ -197,11 +202,11 @@ class ShuffledCurve(FinitelyMany):
         return np.minimum(low, alone), np.minimum(high, alone)
 
     @property
-    def _local(self) -> Randomizer:
+    def _randomizer(self) -> Randomizer:
         return Randomizer(self.epsilon_0, self.categories, self.size, self.randomizer)
 
     def loss_distribution(self) -> AtomicLaw:
-        return shuffled_law(self._local, self.records)
+        return shuffled_law(self._randomizer, self.records)
 
     @property
     def notation(self) -> str:
@@ -228,7 +233,7 @@ class ShuffledPairCurve(ShuffledCurve):
         return replace(self, reverse=not self.reverse)
 
     def loss_distribution(self) -> AtomicLaw:
-        return shuffled_pair_law(self._local, self.records, reverse=self.reverse)
+        return shuffled_pair_law(self._randomizer, self.records, reverse=self.reverse)
 
     @property
     def notation(self) -> str:
@@ -237,7 +242,7 @@ class ShuffledPairCurve(ShuffledCurve):
 
 
 class _OneOfSteps(TradeOff):
-    """One random step of several between two laws: one order, or the other if ``reverse``."""
+    """One random step of several, between two laws: the record absent under P, or Q if ``reverse``."""
 
     reverse: bool
     symmetric = False
@@ -246,11 +251,11 @@ class _OneOfSteps(TradeOff):
 
     @abstractmethod
     def both_laws(self) -> tuple[AtomicLaw, AtomicLaw]:
-        """Return the laws above and below, the record absent under the null hypothesis."""
+        """Return laws of L for curves below and above, in the order with the record absent under P."""
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        above, below = self.both_laws()
-        return (ReversedPLD(above), ReversedPLD(below)) if self.reverse else (above, below)
+        below, above = self.both_laws()
+        return (ReversedPLD(below), ReversedPLD(above)) if self.reverse else (below, above)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return Tensor({self: 1}).delta_bounds(epsilon, tol)
@@ -277,7 +282,7 @@ class AllocatedCurve(_OneOfSteps):
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        # Losses of which one allocation answers exactly; whole curves are those of its two laws.
+        # A few losses are contour integrals of their own; whole curves are those of the two laws.
         if len(epsilon) > 8:
             return super().delta_bounds(epsilon, tol)
         low, high = np.zeros(len(epsilon)), np.ones(len(epsilon))
@@ -289,8 +294,8 @@ class AllocatedCurve(_OneOfSteps):
         return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        each = [None if self.reverse else bound_epsilon(self.mu, self.steps, x) for x in delta.tolist()]
-        low, high = np.array([pair or (np.nan, np.nan) for pair in each]).T
+        pairs = [None if self.reverse else bound_epsilon(self.mu, self.steps, x) for x in delta.tolist()]
+        low, high = np.array([pair or (np.nan, np.nan) for pair in pairs]).T
         if (rest := np.isnan(low)).any():
             low[rest], high[rest] = super().epsilon_bounds(delta[rest], tol)
         return low, high

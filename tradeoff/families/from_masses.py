@@ -83,10 +83,8 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     counts = _to_integers("p", labels, first), _to_integers("q", labels, second)
     pairs = [pair for pair in zip(*counts, strict=True) if any(pair)]
     pairs.sort(key=lambda pair: pair[0] / sum(pair))  # in floats, so that the exact sort is short
-    outcomes: list[tuple[int, int]] = []
-    for a, b in sorted(
-        pairs, key=cmp_to_key(_compare_ratios)
-    ):  # decreasing q/p; those of one ratio are merged
+    outcomes: list[tuple[int, int]] = []  # masses under P and Q by decreasing q/p, those of one ratio merged
+    for a, b in sorted(pairs, key=cmp_to_key(_compare_ratios)):
         is_equal = bool(outcomes) and _compare_ratios(outcomes[-1], (a, b)) == 0
         c, d = outcomes.pop() if is_equal else (0, 0)
         outcomes.append((a + c, b + d))
@@ -121,7 +119,7 @@ def _to_list(name: str, masses: Any) -> list[Any]:
 
 
 def _to_integers(name: str, labels: Iterable[Any], masses: list[Any]) -> list[int]:
-    """Return the masses as multiples of one number."""
+    """Return the masses as integer multiples of one number, their common denominator's inverse."""
     exact = (
         exact_number(f"{name}[{k!r}]", x, 0.0, math.inf, open_high=True)
         for k, x in zip(labels, masses, strict=True)
@@ -147,6 +145,7 @@ def _to_integers(name: str, labels: Iterable[Any], masses: list[Any]) -> list[in
 
 
 def _compare_ratios(one: tuple[int, int], two: tuple[int, int]) -> int:
+    """Return a number with the sign of p1/q1 - p2/q2, of masses (p, q)."""
     return one[0] * two[1] - two[0] * one[1]
 
 
@@ -201,7 +200,7 @@ class Profile:
         for e, d in pairs:
             if all(e <= other and d <= least for other, least in pairs):
                 return limited(approximate_dp(e, d), BOUND)
-        lines: list[Line] = []
+        lines: list[Line] = []  # (a, b, c): a alpha + b beta = c, for each pair in both orders
         for e, d in pairs:
             slope, height = whole(float(exp(e).upper)), ONE - whole(d)
             lines += [(slope, ONE, height), (ONE, slope, height)]
@@ -212,6 +211,7 @@ class Profile:
 
 
 def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any, Any]]:
+    """List the guarantees, (epsilon, delta) each, as given and not yet checked."""
     if epsilons is not None and not callable(guarantees):
         raise DomainError("epsilons are for a function delta(epsilon); give zip(epsilons, deltas)")
     if callable(guarantees) and not isinstance(guarantees, type):
@@ -230,7 +230,7 @@ def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any,
 
 
 def _sample(delta: Callable[[float], Any]) -> list[tuple[float, float]]:
-    """Evaluate a function at more losses where its chords in e^eps err too much."""
+    """Return (eps, delta(eps)), closer where chords in e^eps are too far above the function."""
 
     def evaluate(epsilon: float) -> float:
         return number(f"delta({epsilon:g})", delta(epsilon), 0, 1)

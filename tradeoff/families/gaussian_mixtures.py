@@ -110,7 +110,7 @@ class GaussianMixtures(CurveFromPLD):
         if not self._law.pair.monotone:
             return TradeOff.epsilon_bounds(self, delta, tol)
         low, high = self._law.epsilon(delta)
-        far = (high > FULL) & (delta > 0)  # thresholds at which densities underflow
+        far = (high > FULL) & (delta > 0)  # where densities underflow at the threshold of the test
         if far.any():
             low[far], high[far] = super().epsilon_bounds(delta[far], tol)
         return low, high
@@ -118,7 +118,7 @@ class GaussianMixtures(CurveFromPLD):
     @cached_property
     def symmetric(self) -> bool:
         """Whether some reflection of the line exchanges the mixtures."""
-        ends = min(self.null) + max(self.alternative)
+        ends = min(self.null) + max(self.alternative)  # a goes to ends - a
         return self.alternative == {ends - a: p for a, p in self.null.items()}
 
     @property

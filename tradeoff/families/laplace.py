@@ -1,4 +1,8 @@
-"""Laplace noise, the logistic curve of bounded range, and truncated noise."""
+"""Laplace noise, the logistic curve of bounded range, and truncated noise.
+
+``Formulas`` are f(alpha), delta(x) and epsilon(delta) in arrays of balls, numbers with bounds on their error;
+``choose(gap, a, b)`` is a where gap < 0, else b.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceLaw
 
 
 def laplace_beta(alpha: Balls, shift: Balls) -> Balls:
-    """Return 1 - e^shift alpha, then e^-shift/(4 alpha), then e^-shift (1 - alpha)."""
+    """Return 1 - e^shift alpha up to e^-shift/2, e^-shift/(4 alpha) up to 1/2, then e^-shift (1 - alpha)."""
     ratio = exp(shift) * alpha
     return choose(
         alpha - 0.5, choose(ratio - 0.5, 1 - ratio, 0.25 / maximum(ratio, 0.25)), exp(-shift) * (1 - alpha)
@@ -205,9 +209,12 @@ class Truncated(ClosedForm):
     )
 
     def theta_ball(self) -> SimpleNamespace:
-        """Return the shift, the loss at the end of the common support, and masses without truncation."""
+        """Return g and delta_g (``beta``, ``profile``) at the ``ratio`` shift/scale, and the masses of f.
+
+        ``end`` is the loss at the end of the common support, ``cut_off`` s, ``left`` k, ``lost`` Q(L = inf).
+        """
         scale, shift, cut = map(to_balls, (self.scale, self.shift, self.cut))
-        near, far = (cut - shift) / scale, cut / scale  # tails above these
+        near, far = (cut - shift) / scale, cut / scale  # Q(L = inf) k is the mass between
         if self.normal:
             mass, cut_off, end = normal_sf(near), normal_sf(far), (near + far) * shift / scale / 2
         else:

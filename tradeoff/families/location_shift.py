@@ -1,4 +1,8 @@
-"""Pairs of laws of SciPy: shifts f = T(X, X + theta) of one law, and any two, continuous or discrete."""
+"""Pairs of laws of SciPy: shifts f = T(X, X + theta) of one law, and any two, continuous or discrete.
+
+theta is the shift over the scale of the law. ``choose(gap, a, b)`` is a where gap < 0, else b. A
+``RealLinePair`` is a curve by SciPy's densities, whose loss log(q/p) ``find_pieces`` cuts into monotone pieces.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}  # each is the othe
 
 def _gumbel_profile(x: Balls, theta: Balls) -> Balls:
     """Return delta of L = theta - (e^theta - 1) E with E ~ Exp(1) under P and Exp(e^theta) under Q."""
-    most = (theta - x) / expm1(theta)
+    most = (theta - x) / expm1(theta)  # L > x where E < most
     return choose(x - theta, exp(x) * expm1(-most) - expm1(-exp(theta) * most), 0 * x)
 
 
@@ -58,6 +62,7 @@ def _mirrored_gumbel_loss(delta: Balls, theta: Balls) -> Balls:
     return choose(delta - most, -theta - expm1(theta) * log(delta / most), log1p(-delta))
 
 
+# Laws whose shift has closed forms of f(alpha), delta(x) and epsilon(delta), and a law of L by theta.
 _FORMS: dict[str, tuple[Formulas, Callable[[float], PrivacyLossDistribution]]] = {
     "logistic": (BoundedRange.formulas, BoundedRangeLaw),
     "gumbel_r": (Formulas(lambda alpha, t: power(1 - alpha, exp(t)), _gumbel_profile), GumbelLaw),
@@ -72,7 +77,7 @@ _FORMS: dict[str, tuple[Formulas, Callable[[float], PrivacyLossDistribution]]] =
     ),
 }
 
-# Laws whose shifts have closed forms, by the shift over the scale.
+# Laws whose shift is a curve of another family, by theta.
 _CLOSED: dict[str, Callable[[float], TradeOff]] = {
     "norm": Gaussian,
     "laplace": Laplace,
@@ -81,7 +86,7 @@ _CLOSED: dict[str, Callable[[float], TradeOff]] = {
 
 
 # Laws of which SciPy's densities are integrated: log-concave ones, and two whose likelihood ratios have known
-# extrema; for which shapes they are that, and for which shifts have one curve in both orders.
+# extrema. By the arguments: whether they are that, and whether their shifts have one curve in both orders.
 _BY_DENSITY: dict[str, Callable[[Mapping[str, float]], tuple[bool, bool]]] = {
     **dict.fromkeys(("expon", "halfnorm", "truncexpon"), lambda _: (True, False)),
     **dict.fromkeys(("hypsecant", "semicircular", "cauchy", "t"), lambda _: (True, True)),
@@ -190,7 +195,7 @@ class LogConcaveShift(ClosedForm):
 
     @property
     def _name(self) -> str:
-        """Name of the law whose shift to the right has this curve."""
+        """Name of the law of unit scale whose shift by theta > 0 has this curve."""
         return _MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name
 
     @property
@@ -287,10 +292,10 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     >>> round(from_scipy(binom(10, 0.5), binom(10, 0.6)).delta(0.5), 6)
     0.098907
     """
-    p, q = _plain(p), _plain(q)
+    p, q = _as_frozen(p), _as_frozen(q)
     discrete = [hasattr(law, "pmf") and hasattr(law, "dist") for law in (p, q)]
     if all(discrete):
-        return _discrete(p, q)
+        return _integer_pair(p, q)
     if any(discrete):
         raise DomainError(
             f"p and q must both be discrete or both continuous, got only {'pq'[discrete[1]]} with a pmf; "
@@ -311,7 +316,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
             return LocationShift(first.distribution, stop - start)
         if first.steps[0] and second.steps[0]:  # both densities are steps
             cuts = np.array(sorted({*first.steps[0], *second.steps[0]}))
-            return from_masses(_split(first, cuts), _split(second, cuts))
+            return from_masses(_masses_between(first, cuts), _masses_between(second, cuts))
         if is_exact:  # floats are closest near 0
             loc, first, second = start, first.at(0.0), second.at(stop - start)
     laws = first.density, second.density
@@ -323,7 +328,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     return RealLinePair(law, names, key, tuple(assumptions))
 
 
-def _plain(law: Any) -> Any:
+def _as_frozen(law: Any) -> Any:
     """Return a distribution of SciPy's second kind as a frozen one, where it is normal or discrete."""
     import scipy.stats
 
@@ -338,17 +343,17 @@ def _plain(law: Any) -> Any:
     return SimpleNamespace(**methods, sf=law.ccdf, dist=dist, args=(law,), kwds={})
 
 
-def _split(law: ScipyLaw, cuts: Any) -> list[Fraction]:
-    """Return the masses between consecutive cuts, the edges among them, of a density that is steps."""
+def _masses_between(law: ScipyLaw, cuts: Any) -> list[Fraction]:
+    """Return the masses between consecutive cuts, which include the edges, of a density that is steps."""
     edges, masses = law.steps
-    below = np.array([cuts[0] - 1, *edges]), np.array([Fraction(0), *accumulate(masses, initial=Fraction(0))])
-    return [*np.diff(interpolate(cuts, *below))]
+    cdf = np.array([cuts[0] - 1, *edges]), np.array([Fraction(0), *accumulate(masses, initial=Fraction(0))])
+    return [*np.diff(interpolate(cuts, *cdf))]
 
 
-def _discrete(p: Any, q: Any) -> TradeOff:
+def _integer_pair(p: Any, q: Any) -> TradeOff:
     """Return the curve of two laws on the integers, of SciPy's masses."""
     with np.errstate(all="ignore"):
-        spans = [_span(law) for law in (p, q)]
+        spans = [_outcome_range(law) for law in (p, q)]
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
         if not high - low < _MAX_OUTCOMES:
             raise SizeError(
@@ -364,8 +369,8 @@ def _discrete(p: Any, q: Any) -> TradeOff:
     return from_masses(*masses).assuming("SciPy's pmf, divided by its sum, is that of the laws.")
 
 
-def _span(law: Any) -> tuple[int, int]:
-    """Return integers outside which a law has at most 1e-300 of mass, or more than can be listed."""
+def _outcome_range(law: Any) -> tuple[int, int]:
+    """Return integers (low, high) with at most 1e-300 of the law's mass outside, or too far apart to list."""
     median, (low, high) = law.median(), law.support()
     if np.ndim(median) or not np.isfinite(median):  # SciPy returns NaN for parameters out of range
         given = ", ".join([*map(repr, law.args), *(f"{name}={value!r}" for name, value in law.kwds.items())])

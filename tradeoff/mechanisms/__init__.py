@@ -46,13 +46,7 @@ from tradeoff.mechanisms.selection import (
     Staircase,
     SubsetSelection,
 )
-from tradeoff.mechanisms.subsampled import (
-    Sampled,
-    Scheme,
-    Subsampled,
-    SubsampledGaussian,
-    SubsampledLaplace,
-)
+from tradeoff.mechanisms.subsampled import Sampled, Scheme, Subsampled, SubsampledGaussian, SubsampledLaplace
 
 __all__ = [
     "KINDS",

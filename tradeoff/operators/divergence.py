@@ -21,16 +21,7 @@ from tradeoff.curves.product import Tensor, law_pair
 from tradeoff.errors import DomainError, NoClosedForm, called, shown
 from tradeoff.families.approximate_dp import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import (
-    clip,
-    exp,
-    expm1,
-    maximum,
-    meet,
-    minimum,
-    rational,
-    total,
-)
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, minimum, rational, total
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Nodes, polygon_below
