@@ -1,5 +1,10 @@
 """The contract of a trade-off function: questions, bounds and products; and curves made of other curves.
 
+L = log dQ/dP is the privacy loss in nats, delta(eps) the profile. The law of a curve is a
+``PrivacyLossDistribution``, L under P; the factors of a product are its curves with their powers. The two
+orders of a pair of neighbours are T(P, Q) and its inverse T(Q, P). Hooks bound answers, and a family
+implements them.
+
 Every operator of the algebra preserves the order, so it maps (lower, upper) of its operands to (lower, upper)
 of its result; refining the result means refining the operands.
 """
@@ -52,7 +57,7 @@ class TradeOff(CurveHooks, CurveMethods):
     """
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        """Return distributions of curves below and above f: the exact one twice, or those of whole curves.
+        """Return distributions of curves below and above f: the exact one twice, or those of two polygons.
 
         >>> import tradeoff as to
         >>> lower, upper = to.Laplace(1).laws()
@@ -352,7 +357,7 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def _whole(self) -> Tabulated:
-        """Piecewise-linear bounds on f at every alpha, cached by query options."""
+        """Polygons below and above f at every alpha, cached by query options."""
         self.require_numbers()
         name = f"whole {self.tightness}"  # equal curves may differ in it
         return cache_by_options(self, name, lambda: self._tabulated().described(self))
@@ -397,9 +402,10 @@ def operand(value: object) -> TradeOff:
 
 
 class Derived(TradeOff):
-    """Node ``operator(operands)``: a subclass bounds beta or delta, and duality gives the other.
+    """Curve ``operator(operands)``: a subclass bounds beta or delta, and duality gives the other.
 
-    It may also bound ``mass_at_infinity``, 0 by default, and ``loss_bounds``.
+    It may also bound ``mass_at_infinity``, 0 by default, and ``loss_bounds``. Epsilon and the law are by
+    default those of polygons. ``rebuild(*operands, *parameters)`` makes the curve.
     """
 
     operands: tuple[TradeOff, ...]

@@ -1,4 +1,8 @@
-"""The hooks of a curve: bounds behind every question, ends, privacy loss distribution, symbols."""
+"""The hooks of a curve: bounds behind every question, ends, privacy loss distribution, symbols.
+
+For a curve f = T(P, Q), L = log dQ/dP is the privacy loss in nats, and delta(eps) its profile. The ends are
+sup L over the finite losses, and Q(L = inf) = 1 - f(0). f_{eps,delta} is the least curve of (eps, delta)-DP.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,8 @@ from tradeoff.intervals.functions import clip, exp, expm1
 from tradeoff.intervals.roots import bracket_sides
 from tradeoff.pld.law import PrivacyLossDistribution
 
-# How closely a curve describes a mechanism: one pair of neighbours has it; it is the greatest curve below
-# those of several pairs; it is only below them. A product is a bound unless each factor is of the first kind.
+# Tightness, how closely a curve describes a mechanism: one pair of neighbours has it; it is the greatest
+# curve below those of several pairs; it is only below them. A product is a bound unless all factors are PAIR.
 PAIR, ENVELOPE, BOUND = 2, 1, 0
 
 # Shown next to the numbers of every curve that is not symmetric.
@@ -99,21 +103,24 @@ class CurveHooks(ABC):
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
 
     def inverse_delta(self, epsilon: Array) -> Pair:
-        """Bound delta of the inverse, 1 - e^eps (1 - delta_f(-eps)), at losses up to 700."""
+        """Bound delta of the inverse, 1 - e^eps (1 - delta_f(-eps)), at losses up to 700 nats."""
         delta = clip(Bounds(*self.delta_bounds(-epsilon, None)), 0.0, 1.0)
         low, high = exp(epsilon) * delta - expm1(epsilon)
         return low, high
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        """Estimate the losses, or NaN, about which the suprema f(alpha) are reached, and their spread."""
+        """Estimate losses, or NaN, about which the suprema f(alpha) over eps are reached, and their spread.
+
+        Each entry of the list has a loss for each alpha; searches start there, and no bound rests on them.
+        """
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        """Bound delta(epsilon) from above, closely enough to compare it with ``level``."""
+        """Bound delta(epsilon) from above, cheaply, to compare it with ``level``; by default by 1."""
         return np.ones(len(epsilon))
 
     def exact_answer(self, question: Question, at: Fraction) -> Any:
-        """Return the answer where it is a known fraction, as that to ``f(Fraction(1, 3))`` may be."""
+        """Return the answer if it is a known fraction, as that to ``f(Fraction(1, 3))`` may be, or None."""
         return None
 
     @property
@@ -208,11 +215,11 @@ class CurveHooks(ABC):
         return True
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
-        """Return a distribution for lattices, which need cells alone, where ``laws`` are of whole curves."""
+        """Return an exact law for lattices alone where ``laws`` are of polygons; by default None."""
         return None
 
     def power_pld(self, n: int) -> PrivacyLossDistribution | None:
-        """Return the exact distribution of the n-fold product, or None where the engines compose it."""
+        """Return the exact law of the n-fold product, or None where engines compose n copies."""
         return None
 
     @property
@@ -327,7 +334,7 @@ def _with_tightness(curve: C, tightness: int) -> C:
 
 
 def joint(parts: Iterable[CurveHooks]) -> int:
-    """Return the tightness of a product or a mixture of parts: a bound unless all share one worst pair."""
+    """Return the tightness of a product or a mixture of parts: a bound unless each is of one pair."""
     each = [part.tightness for part in parts]
     return min(each, default=PAIR) if len(each) <= 1 or min(each) == PAIR else BOUND
 
@@ -336,7 +343,7 @@ def beta_from_delta(curve: Any, alpha: Array, tol: float | None) -> Pair:
     """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12).
 
     First points s are about where the supremum is expected, or from e^-4 up to 1/alpha, at most e^40; between
-    suprema expected on both sides of 1 there may be a corner of both orders' profiles.
+    suprema expected on both sides of 1 there may be a corner at 1 of both orders' profiles.
     """
 
     def value(s: Array) -> Pair:  # delta(log s) - (1 - s)_+, which is s delta_{f^-1}(-log s) where s < 1

@@ -120,7 +120,7 @@ def probability(name: str, value: Any) -> Any:
 
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool) -> float:
-    """Check a number that may not be a formula: return a float in the range."""
+    """Check a number that may not be a formula: return a float in the range of ``real``."""
     if is_symbol(value):
         raise domain(name, value, "a number", "substitute a number for the symbol first")
     return float(real(name, value, low, high, **ends))

@@ -1,4 +1,11 @@
-"""Piecewise-linear curves: finite tests, exact in fractions."""
+"""Piecewise-linear curves: finite tests, exact in fractions.
+
+Vertices (alpha, beta) run from (0, f(0)) to the first beta = 0. Their complements are 1 - alpha and 1 - beta:
+of a float and its complement the smaller is exact, the other rounded. ``points`` are (alpha, beta, 1 - alpha,
+1 - beta) in floats, in code (x, y, rest, power). ``FloatBalls`` are floats with error bounds; integers are
+multiples of 2^-1074, of which ``ONE`` makes 1. A segment from (a, b) to (c, d) is an atom with P-mass c - a,
+Q-mass b - d.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +84,7 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
-        """Return the curve with these convex vertices, multiples of 2^-1074."""
+        """Return the curve in floats with these convex vertices, in integers."""
         rests = floats([ONE - a for a in alpha]), floats([ONE - b for b in beta])
         return cls.of_checked(floats(alpha), floats(beta), rests, is_rational=False)
 
@@ -166,7 +173,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
-        """Return the vertices as fractions; of a pair that adds to 1, floats hold the smaller number."""
+        """Return the vertices as fractions, exactly."""
         return self._first(len(self.alpha))
 
     def _first(self, count: int) -> list[tuple[Fraction, Fraction]]:
@@ -220,8 +227,9 @@ class PiecewiseLinear(TradeOff):
     def _segments(self) -> tuple[Array, Array, FloatBalls, FloatBalls, Array, Array]:
         """Starts of all segments but the first; stops, heights there and slopes; vertices, and f there.
 
-        Segments are cut at 1/2: up to there a place is alpha, and above it alpha - 1, which is exact there. A
-        float is at least a vertex if it is at least the vertex rounded up.
+        The level end to (1, 0) is one, and one is cut at 1/2: up to there a stop is alpha, above it alpha -
+        1, which is exact there. Vertices that are not floats are NaN; f has a row of lower and one of upper
+        bounds. A float is at least a vertex if it is at least the vertex rounded up.
         """
         x, y, rest, power = np.hstack([self.points, [[1.0], [0.0], [0.0], [1.0]]])  # level to the end
         half, k = int(np.searchsorted(-rest, -0.5, side="right")), np.arange(len(x))
@@ -427,7 +435,7 @@ def capped(size: int) -> None:
 
 
 def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> FloatBalls:
-    """Return high - low from each number or its complement, whichever is smaller and so exact."""
+    """Return high - low >= 0 from each number or its complement, whichever is smaller and so exact."""
     across = (0.5 - FloatBalls.of(low)) + (0.5 - FloatBalls.of(high_rest))
     right = where(low_rest < 0.5, FloatBalls.of(low_rest) - high_rest, across)
     return maximum(where(high_rest >= 0.5, FloatBalls.of(high) - low, right), 0.0)
@@ -451,7 +459,7 @@ def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
 
 
 def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
-    """Return the product of powers in fractions; None if it takes ``work`` products of 150-bit numbers."""
+    """Return the product of powers in fractions; None if that takes ``work`` products of 150-bit numbers."""
     result = line = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
     for f in (f for f, n in factors if f != line for _ in range(n)):
         work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result.bits / 150)
@@ -462,7 +470,7 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
-    """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
+    """Return max{f, g}, or the convex hull of min{f, g}: by vertices of both, and crossings in fractions."""
     if not (largest or f.is_rational or g.is_rational):  # far cheaper than fractions
         points = [(int(a * ONE), int(b * ONE)) for a, b in (*f.vertices, *g.vertices)]
         return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True)).made_of(f, g)
@@ -488,7 +496,7 @@ def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> Piece
 
 
 def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
-    """Check points one by one: return arrays, whether of fractions, and whether floats are among the numbers.
+    """Check points one by one: return alpha, beta, whether they are fractions, and whether floats were given.
 
     With fractions among them, floats are converted to fractions exactly.
     """
@@ -519,7 +527,7 @@ def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
 
 
 def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
-    """Check every property of a trade-off function, up to a rounding, which is repaired downwards."""
+    """Check every property of a trade-off function, up to a rounding, which the hull returned repairs."""
     if len(alpha) == 0:
         raise CurveError("alpha and beta must have at least one vertex, got 0")
     slack: Any = 1e-12 if rounded else 0
@@ -569,7 +577,7 @@ def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:
 
 
 def masses(vertices: Sequence[tuple[Fraction, Fraction]]) -> tuple[tuple[Fraction, ...], ...]:
-    """Return the masses of all segments under P and under Q, from Q(L = inf) to P(L = -inf)."""
+    """Return the P-masses and the Q-masses of all segments, from the loss inf (Q alone) to -inf (P alone)."""
     ends = (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))
     steps = [(c - a, b - d) for (a, b), (c, d) in pairwise([ends[0], *vertices, ends[1]])]
     return tuple(zip(*(step for step in steps if any(step)), strict=True))

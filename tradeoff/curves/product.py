@@ -1,4 +1,9 @@
-"""The symbolic tensor product: factors with multiplicities, in normal form."""
+"""The symbolic tensor product: factors with powers, in normal form, and the engines that compose them.
+
+A law is a ``PrivacyLossDistribution``, L = log dQ/dP under P; a ``Composition`` answers questions about a
+product of laws, by the engine that fits. A factor that no law gives exactly has two, of curves below and
+above it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +32,7 @@ Factors = dict[TradeOff, int]
 
 
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
-    """Multiply curves with multiplicities, and simplify by every closed form."""
+    """Multiply curves (f, n), f to the n-th power, and simplify by every closed form."""
     curves = sorted(factors, key=lambda power: len(_normal_factors(*power)), reverse=True)
     # The largest product is in normal form already: a chain of products costs only the factors added.
     result = dict(_normal_factors(*curves[0])) if curves else {}
@@ -123,21 +128,24 @@ class Tensor(TradeOff):
 
     @cached_property
     def _scaled(self) -> tuple[Any, TradeOff] | None:
-        """Product of the factors f_{0,delta}, which scale the axes of the others, and theirs; or None."""
+        """Product of the factors f_{0,delta}, which scale the axes, and product of the others; or None."""
         leaks = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
         rest = ((factor, n) for factor, n in self.factors.items() if factor.leak is None)
         return (tensor(leaks), tensor(rest)) if leaks else None
 
     @property
     def _answer(self) -> Callable[[Question, Array, float | None], Pair]:
-        """Function that bounds the answers to a question."""
+        """Function that bounds the answers to a question, from its kind, arguments and tolerance."""
         if self._scaled is not None:
             return partial(self._answer_scaled, *self._scaled)
         return self._engines.sides[0].answer if self._engines.exact else self._engines.answer
 
     @staticmethod
     def _answer_scaled(scale: Any, rest: TradeOff, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound by (1 - d) f(alpha/(1 - d)), d + (1 - d) delta_f, or epsilon_f, f the ``rest``."""
+        """Bound f (x) f_{0,d}, f the ``rest`` and f_{0,d} the ``scale``.
+
+        It has (1 - d) f(alpha/(1 - d)), d + (1 - d) delta_f(eps), and epsilon_f((delta - d)/(1 - d)).
+        """
         leak, kept = scale.mass_at_infinity, scale.kept
         if question == "delta":
             low, high = leak + kept * Bounds(*certified_delta(rest, at, tol))
@@ -246,7 +254,8 @@ class Tensor(TradeOff):
 class _Engines:
     """Compositions of laws below and above each factor of a product.
 
-    ``nested``, if there is one, composes laws that hold for lattices alone, of factors made of products.
+    ``known`` are the pairs of laws (below, above, copies) of factors, but of those with a law for lattices
+    alone, which are made of products: ``nested``, if there is one, composes these too.
     """
 
     def __init__(self, factors: Mapping[TradeOff, int], *, symmetric: bool) -> None:

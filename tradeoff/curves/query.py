@@ -1,4 +1,9 @@
-"""Questions to a curve: checked once, answered from both sides, refused where the bounds are too wide."""
+"""Questions to a curve: checked once, answered from both sides, refused where the bounds are too wide.
+
+The kind of a question is that of its answer: beta at alpha, delta at epsilon, or epsilon at delta. ``tol`` is
+the width wanted, as ``measure`` takes it for the kind. Hooks, such as ``delta_bounds``, are what a family
+computes.
+"""
 
 from __future__ import annotations
 
@@ -184,7 +189,7 @@ def explain_infinity(curve: TradeOff) -> str:
 
 
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
-    """Bound f(alpha) by the hook of the curve and the facts of every curve."""
+    """Bound f(alpha) by the hook of the curve, by 0 and 1 - alpha, and at 0 by 1 - Q(L = inf)."""
     lower, upper = curve.beta_bounds(alpha, tol)
     rest = 1 - alpha
     rest += 2.0**-53 * (1 - rest > alpha)  # rounded up: 1 - rest is exact, and only rest >= 1/2 is not
@@ -198,7 +203,7 @@ def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
 
 
 def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
-    """Bound delta(epsilon) by the hook of the curve and the facts of every curve."""
+    """Bound delta(epsilon) by the hook of the curve, in [0, 1]; at infinity it is Q(L = inf)."""
     lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
     if (top := epsilon == np.inf).any():
         lower[top], upper[top] = clip(curve.mass_at_infinity, 0.0, 1.0)
@@ -212,7 +217,7 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
 
 
 def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
-    """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot decide."""
+    """Bound epsilon(delta): infinite for delta < Q(L = inf), sup L at it, by the hook above, -inf at 1."""
     leak = curve.mass_at_infinity
     lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
     outside = (delta <= leak.upper) & (delta < 1)

@@ -1,7 +1,7 @@
 """Pairs of laws of SciPy: shifts f = T(X, X + theta) of one law, and any two, continuous or discrete.
 
 theta is the shift over the scale of the law. ``choose(gap, a, b)`` is a where gap < 0, else b. A
-``RealLinePair`` is a curve by SciPy's densities, whose loss log(q/p) ``find_pieces`` cuts into monotone pieces.
+``RealLinePair`` is a curve by SciPy's densities; ``find_pieces`` cuts its loss log(q/p) into monotone pieces.
 """
 
 from __future__ import annotations
