@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 240  # characters of a value in an error: enough for a curve or a short list, and still a sentence
 
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

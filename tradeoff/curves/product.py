@@ -142,10 +142,7 @@ class Tensor(TradeOff):
 
     @staticmethod
     def _answer_scaled(scale: Any, rest: TradeOff, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound f (x) f_{0,d}, f the ``rest`` and f_{0,d} the ``scale``.
-
-        It has (1 - d) f(alpha/(1 - d)), d + (1 - d) delta_f(eps), and epsilon_f((delta - d)/(1 - d)).
-        """
+        """Bound (1 - d) f(alpha/(1 - d)), d + (1 - d) delta_f, epsilon_f((delta - d)/(1 - d)); f the rest."""
         leak, kept = scale.mass_at_infinity, scale.kept
         if question == "delta":
             low, high = leak + kept * Bounds(*certified_delta(rest, at, tol))

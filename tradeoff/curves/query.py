@@ -1,8 +1,7 @@
 """Questions to a curve: checked once, answered from both sides, refused where the bounds are too wide.
 
 The kind of a question is that of its answer: beta at alpha, delta at epsilon, or epsilon at delta. ``tol`` is
-the width wanted, as ``measure`` takes it for the kind. Hooks, such as ``delta_bounds``, are what a family
-computes.
+the width wanted, as ``measure`` takes it for the kind. A family computes hooks, such as ``delta_bounds``.
 """
 
 from __future__ import annotations

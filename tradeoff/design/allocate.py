@@ -1,8 +1,9 @@
 """Noise scales of many mechanisms under one guarantee, at the least cost.
 
-At the optimum a unit of the guarantee costs the same wherever it is saved: with x_i = log scale_i,
-d log cost/dx_i is proportional to -d epsilon/dx_i (Karush, Kuhn, Tucker). Both sides are estimates; that the
-scales returned meet the target is not: a common factor is chosen by certified answers alone.
+At the optimum a unit of the guarantee costs the same wherever it is saved: with x_i = log scale_i, d log
+cost/dx_i is proportional to -d epsilon/dx_i (Karush, Kuhn, Tucker). The latter are the prices, the former the
+savings. Both are estimates; that the scales returned meet the target is not: a common factor is chosen by
+certified answers alone.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Part:
 
 
 def listed(parts: Iterable[Any]) -> list[Part]:
-    """Return parts from parts, their arguments, or functions that build them; a mapping has their counts."""
+    """Return parts from parts, their arguments, or their builds; or from a mapping of builds to counts."""
     try:
         given = list(parts.items() if isinstance(parts, Mapping) else parts)
     except TypeError as error:
@@ -144,7 +145,11 @@ class Allocation(Displayed):
 
 
 class _Problem:
-    """Parts, with one variable x = log scale for equal ones, their cost and their guarantee."""
+    """Parts, with one variable in x = log scale for equal ones, their cost and their guarantee.
+
+    ``parts``, ``rounds`` (``counts`` in floats) and ``log_weights`` have an entry for each variable, and
+    ``variable_of`` the variable of each part given.
+    """
 
     power = 4.0  # prices over savings go as scale^-4 for Gaussian noise and squared errors: a step is exact
     apart = 1e-3  # step in log-scales of differences of certified answers, and of a cost
@@ -185,7 +190,7 @@ class _Problem:
         return squares
 
     def log_savings(self, x: Array) -> Array:
-        """Return the logarithms of d log cost/dx, up to a term; NaN or -inf where nothing is saved."""
+        """Return the logarithms of d log cost/dx, up to one constant; NaN or -inf where nothing is saved."""
         if self.custom_cost is None:
             return np.asarray(self.log_weights + np.log(self.counts) + 2 * x)
         steps = self.apart * np.eye(len(x))
@@ -193,6 +198,7 @@ class _Problem:
             return np.log([math.log(self.cost(x + step) / self.cost(x - step)) for step in steps])
 
     def curves(self, x: Array) -> list[TradeOff]:
+        """Return the curve of one round for each variable, in one order of the pair."""
         adjacencies: set[str] = set()
         result = [
             p.curve(scale, adjacencies) for p, scale in zip(self.parts, np.exp(x).tolist(), strict=True)
@@ -203,19 +209,22 @@ class _Problem:
         return result
 
     def order(self, x: Array) -> TradeOff:
+        """Return the composition in one order of the pair."""
         return tensor(zip(self.curves(x), self.rounds, strict=True))
 
     def guarantee(self, x: Array) -> TradeOff:
         return self.order(x).symmetrise(assume="either-order")
 
     def bound_answer(self, x: Array) -> Bounds[float]:
+        """Bound the epsilon, or mu, of the guarantee; by no bounds where they cannot be certified."""
         self.evaluations += 1
         try:
             return self.target.answer(self.guarantee(x), None)
         except PrecisionError:
             return Bounds(-math.inf, math.inf)
 
-    def _above(self, answer: float) -> float:
+    def _shortfall(self, answer: float) -> float:
+        """Return by about how much x is too small for the target: log answer/wanted."""
         return math.log(max(answer, MIN_PROBABILITY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:
@@ -237,7 +246,10 @@ class _Problem:
         return np.where(np.isclose(one, two * math.e**2), one, np.nan)
 
     def prices(self, x: Array) -> tuple[Array, float]:
-        """Return -d answer/dx, up to a factor, and by how much x falls short of the target."""
+        """Return -d answer/dx, up to a factor, and by how much x falls short of the target.
+
+        By the integral of delta in the order that loses more; without one, by differences of answers.
+        """
         answer, where = None, {"delta": self.delta} if self.delta else {}
         if self.name == "mu":
             answer, where = Bounds(-math.inf, math.inf), {}
@@ -256,21 +268,21 @@ class _Problem:
         if len(sides) < len(lines):
             steps = self.apart * np.eye(len(x))
             each = [self.bound_answer(x - step).upper - self.bound_answer(x + step).upper for step in steps]
-            return np.array(each), self._above((answer or self.bound_answer(x)).upper)
+            return np.array(each), self._shortfall((answer or self.bound_answer(x)).upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
         _, _, forward, line = max(sides)  # the order that loses more
         moves = [(low, high) if forward else (~low, ~high) for low, high in pairs]
         gains = [n * line.change(*move) for n, move in zip(self.counts, moves, strict=True)]
         prices = np.array([-line.gain(gain, of="epsilon") for gain in gains])
-        return prices, self._above(answer.upper if answer else line.loss)
+        return prices, self._shortfall(answer.upper if answer else line.loss)
 
     def unequal(self, x: Array) -> tuple[Array, float]:
-        """Return the logarithms of prices over savings, shares of their sums, and the shortfall."""
+        """Return log(price/saving) for each, shares of their sums: 0 is best; and the shortfall."""
         prices, short = self.prices(x)
         savings = self.log_savings(x)
         # A cost may be flat here, and steep farther out: that part is to have more noise.
         flat = np.isneginf(savings)
-        # step in log-scales without which a cost that is flat here may rise yet: a factor of 22,000
+        # A cost that is flat here may rise within a step of 10 in log-scales, a factor of 22,000.
         flat[flat] = [self.cost(x + 10.0 * step) > self.cost(x) for step in np.eye(len(x))[flat]]
         for i in np.flatnonzero(~((prices > 0) & (np.isfinite(savings) | flat))[self.variable_of]):
             raise DomainError(
@@ -279,8 +291,8 @@ class _Problem:
         return np.log(prices / np.sum(prices)) - (savings - logsumexp(savings)), short
 
     def optimum(self, x: Array) -> Array:
-        """Return x where prices are equal and the target is met, nearly, or the best seen."""
-        seen: list[tuple[float, Array]] = []
+        """Return x where prices are equal to savings and the target is met, nearly, or the best seen."""
+        seen: list[tuple[float, Array]] = []  # (largest move, x)
 
         def step(x: Array) -> Array:
             unequal, short = self.unequal(np.clip(x, -self.farthest, self.farthest))
@@ -288,7 +300,8 @@ class _Problem:
             seen.append((float(np.max(np.abs(moved))), x.copy()))
             return moved
 
-        # Afar, prices may be no estimates; near, Anderson's first check divides infinities, and it may stall.
+        # Far from the optimum prices may fail; near it Anderson's first check divides infinities, and may
+        # stall.
         stalled = suppress(NoConvergence, LinAlgError, DomainError)
         with warnings.catch_warnings(), stalled, np.errstate(invalid="ignore"):
             warnings.simplefilter("ignore", LinAlgWarning)

@@ -1,6 +1,8 @@
 """Calibration: the number of a mechanism for which a target is just met, proved from both sides.
 
-Estimates choose which number to try next; certified answers alone decide where the target is crossed.
+Estimates choose which number to try next; certified answers alone decide where the target is crossed. A point
+is a number tried; its verdict ``met`` is True, False, or None if its bounds do not decide. A wall is a point
+without an answer. Two neighbours with verdicts that differ are the bracket, of which one is met, one unmet.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.mechanisms.base import by_number
 
-# These numbers only decide which numbers are tried.
+# The search is fast with these; no answer depends on them.
 _LONGEST = math.log(1000.0)  # of a step outward: a power law need not hold farther
 _MAX_EVALUATIONS = 150  # halving to a jump takes some 50
 
@@ -137,7 +139,7 @@ def calibrate(
     goal = read_target(target)
     tol = max(number("tol", tol, 0, 1, open_low=True, open_high=True), 1e-15)
     ends = None if between is None else _read_range(between, integer=integer)
-    width = [tol / 4]  # half a step of the proof, for a loss that is a power of the number
+    width = [tol / 4]  # that of narrow answers: half a step of the proof, if loss is a power of the number
 
     def bound_answer(x: float) -> Bounds[float]:
         """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
@@ -181,8 +183,8 @@ class Point(NamedTuple):
     x: float
     answer: Bounds[float]
     met: bool | None
-    gap: float
-    blur: float
+    gap: float  # ``Target.gap`` of the middle: 0 at the crossing, positive if too much is lost
+    blur: float  # width of the bounds on the gap
     problem: str
 
 
@@ -212,12 +214,13 @@ class Search:
 
     @property
     def _decided(self) -> list[Point]:
-        """Points with a verdict, those nearest to the target first."""
+        """Points with a verdict, those with the smallest gaps first."""
         decided = [p for p in self.points if p.met is not None]
         return sorted(decided, key=lambda p: abs(p.gap) if math.isfinite(p.gap) else math.inf)
 
     @property
     def _bracket(self) -> tuple[Point, Point] | None:
+        """Two neighbours, the first met and the second not, or None."""
         for a, b in pairwise(sorted(self._decided)):
             if a.met != b.met:
                 return (a, b) if a.met else (b, a)
@@ -230,6 +233,7 @@ class Search:
         return met, unmet, abs(met.x - unmet.x) <= width
 
     def _place(self, x: float) -> float:
+        """Return the logarithm in which steps and secants are taken."""
         return math.log1p(x) if self.integer else math.log(x)
 
     def _number(self, t: float) -> float:
@@ -252,7 +256,7 @@ class Search:
         return self.points[-1]
 
     def _root(self, gap: Callable[[Point], float], low: float, high: float, tol: float) -> float:
-        """Return about the root of a gap that has two signs at known points."""
+        """Return about the number where ``gap`` is 0, which has two signs at the points low and high."""
         start, end = self._place(low), self._place(high)
         known = {start: low, end: high}
 
@@ -262,15 +266,16 @@ class Search:
         return self._number(brentq(value, start, end, xtol=tol, disp=False)) if start != end else high
 
     def _narrow(self) -> None:
-        """Add a point next to the root of the gap, and from there verdicts to both sides."""
+        """Add a point next to the root of the gap, and verdicts just outside the undecided ones about it."""
 
         def middle(p: Point) -> float:
+            """Return the gap of the middle of the answer, with the sign of the verdict if it is infinite."""
             if p.met is None or self._ends()[2]:
                 return 0.0  # ends the search for the root
             return p.gap if math.isfinite(p.gap) else -1.0 if p.met else 1.0
 
         def decisive(p: Point, end: Point) -> float:
-            """Return the gap of the bound that decides for the verdict of an end."""
+            """Return the gap of the bound that decides for the verdict of ``end``, positive if it does."""
             gap = abs(self.target.gap(tuple(p.answer)[end.met is not self.target.least]))
             return (1.0 if p.met == end.met else -1.0) * (gap if 0 < gap < math.inf else 1.0)
 
@@ -280,21 +285,21 @@ class Search:
         met, unmet, is_narrow = self._ends()
         near = self._decided[:2]
         slope = (self._place(near[0].x) - self._place(near[1].x)) / (near[0].gap - near[1].gap or math.nan)
-        undecided = 0.55 * abs(slope) * self._tried(root).blur  # half of it, nearly
+        undecided = 0.55 * abs(slope) * self._tried(root).blur  # half its length in log x, and a bit more
         undecided = min(undecided, 0.5) if math.isfinite(undecided) else 0.0
         step = max(1.0 if self.integer else 0.4 * self.tol * root, undecided * root)
         for end in () if is_narrow else (met, unmet):
             last, x = root, root + math.copysign(step, end.x - root)
             while abs(x - root) < abs(end.x - root) and self._tried(x).met != end.met:
                 last, x = x, root + 2 * (x - root)
-            # Of wide answers an end is moved to where the bound that decides crosses the target.
+            # If answers are wide, the end is moved to where the bound that decides crosses the target.
             close = max(fine, 1e-3, 0.0 if end.met else undecided / 4)
             x = x if abs(x - root) < abs(end.x - root) else end.x
             if abs(x - last) > max(1.0 if self.integer else 0.0, close * root):
                 self._root(partial(decisive, end=end), last, x, close)
 
     def _search_outward(self) -> None:
-        """Try numbers until two verdicts differ: just past a secant's root, else both sides in long steps."""
+        """Try numbers until two verdicts differ: just past the root of a secant, else ever longer steps."""
         usual = (1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0)  # sizes of parameters
         start = next((x for x in usual if (x >= 1 or not self.integer) and not self._tried(x).problem), None)
         if start is None:
@@ -302,14 +307,14 @@ class Search:
         steps = (sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1))
         blind = (self._new_place(self._place(start) + step) for step in steps)
         for _ in range(_MAX_EVALUATIONS):
-            nodes, t = list({p.gap: p for p in self._decided if math.isfinite(p.gap)}.values())[:2], None
-            if len(nodes) == 2:
-                nearest, other = (self._place(p.x) for p in nodes)
-                step = nodes[0].gap * (nearest - other) / (nodes[1].gap - nodes[0].gap)
+            two, t = list({p.gap: p for p in self._decided if math.isfinite(p.gap)}.values())[:2], None
+            if len(two) == 2:
+                nearest, other = (self._place(p.x) for p in two)
+                step = two[0].gap * (nearest - other) / (two[1].gap - two[0].gap)
                 step += math.copysign(max(0.1 * abs(step), 1e-3), step)
                 t = nearest + math.copysign(min(abs(step), _LONGEST), step)
-                if self.integer and self._number(t) == nodes[0].x:
-                    t = self._place(max(nodes[0].x + math.copysign(1.0, step), 0.0))
+                if self.integer and self._number(t) == two[0].x:
+                    t = self._place(max(two[0].x + math.copysign(1.0, step), 0.0))
                 t = self._new_place(t)
             t = next((t for t in blind if t is not None), None) if t is None else t
             if t is None or self._bracket:
@@ -365,11 +370,11 @@ class Search:
 
 @dataclass(frozen=True)
 class Target:
-    """A question and the most its answer may be, or the least: ``wanted``.
+    """A question, and the most that its answer may be, or the ``least``: ``wanted``.
 
-    ``answer`` bounds the answer of a curve, to a width relative to it if ``takes_width``, or the usual one;
-    ``size`` is a positive number that increases with the loss: only which number to try next depends on it.
-    For a ``verdict`` only whether the answer is at least 1 or below 1 is proved.
+    ``answer(curve, tol)`` bounds the answer, to the relative width ``tol`` if ``takes_width``, with None as
+    narrowly as usual; ``size(answer)`` is positive and increases with the loss: only which number to try next
+    depends on it. For a ``verdict`` only whether the answer is at least 1 or below 1 is proved.
     """
 
     question: str
@@ -381,7 +386,7 @@ class Target:
     takes_width: bool = True
 
     def is_met(self, answer: Bounds[float]) -> bool | None:
-        """Whether every truth within the bounds meets the target; None where some do and some do not."""
+        """Return whether every truth within the bounds meets the target; None if some do and some do not."""
         if self.least:
             return True if answer.lower >= self.wanted else False if answer.upper < self.wanted else None
         return True if answer.upper <= self.wanted else False if answer.lower > self.wanted else None
@@ -442,9 +447,9 @@ def _beta(beta: Any, alpha: Any) -> Target:
 
 
 def _curve(curve: Any) -> Target:
-    """Answer with the certified order: from 1 on where it holds, below where not, about 1 if undecided.
+    """Answer with the certified order: at least 1 if it holds, less if not, on both sides of 1 if undecided.
 
-    The numbers of a Gaussian goal are margins; those of others are infinite and 0, which bisects.
+    Of a Gaussian goal G_m the answer is m over the mu of f; of others it is infinite or 0, which bisects.
     """
     goal = operand(curve)
 
@@ -476,6 +481,7 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
 
 
 def _success(name: str, success: Any, blind: str, baseline: Any) -> Target:
+    """Return a target for 1 - f(p), where p, the value of ``blind``, is the success without a release."""
     p = number(blind, baseline, 0, 1, open_low=True, open_high=True)
     s = number(name, success, p, 1, open_low=True)  # as many as without a release: no loss at all
     question = f"{name} at {blind} = {exactly(p)}"

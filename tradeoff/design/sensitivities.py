@@ -5,7 +5,8 @@ With z = c + iy on the line of a saddle point c, K = sum n_i K_i and K_i(z) = lo
     Q(L = inf) + (1/2 pi) int e^(K(z) - (z - 1) eps)/(z (z - 1)) dy    (Zhu, Dong, Wang 2022),
 
 so its derivatives are the same integral with one factor more: n_i dK_i/dtheta for a parameter, K_i for the
-count n_i, and -(z - 1) for eps. Where delta stays, d eps = -(d delta/d theta)/(d delta/d eps).
+count n_i, and -(z - 1) for eps. Where delta stays, d eps = -(d delta/d theta)/(d delta/d eps). A transform of
+a law gives M(c + iy)/M(c), M = e^K_i, over the finite losses.
 """
 
 from __future__ import annotations
@@ -72,8 +73,9 @@ class Sensitivities(Table):
 class Integral:
     """Terms of the integral of delta at ``loss``, at the nodes z = c + iy where they matter.
 
-    ``logs`` are the K_i of one round of the ``laws``, ``kept`` is 1 - Q(L = inf). In the strip 0 < c < 1
-    (``middle``) the terms add up to 1 - delta, masses at infinity included.
+    ``terms`` add up to delta - Q(L = inf), or in the strip 0 < c < 1 (``middle``) to 1 - delta. ``logs`` are
+    the K_i of one round of the ``laws``, ``kept`` is 1 - Q(L = inf), e^-``digits`` the accuracy of
+    transforms.
     """
 
     loss: float
@@ -88,8 +90,8 @@ class Integral:
     @property
     def delta(self) -> float:
         """Return delta(loss)."""
-        psi = float(np.sum(self.terms.real))
-        return 1 - psi if self.middle else psi + 1 - self.kept
+        value = float(np.sum(self.terms.real))
+        return 1 - value if self.middle else value + 1 - self.kept
 
     def gain(self, change: float, *, of: str) -> float:
         """Return d epsilon, or d delta, where the integral and the mass at infinity gain ``change``."""
@@ -98,7 +100,7 @@ class Integral:
         return -change if self.middle else change
 
     def counted(self, i: int) -> float:
-        """Return the change by one round more of a factor, in proportion."""
+        """Return the first-order change by one round more of the i-th factor."""
         return self._sum(self.logs[i], log_finite_mass([self.laws[i].mass_at_plus_infinity], [1]))
 
     def change(self, below: TradeOff, above: TradeOff) -> float:
@@ -152,12 +154,13 @@ def integral(
     if delta is not None:
         goal, reach = (1 - delta if middle else delta - whole.mass_at_plus_infinity), place.scale
 
-        def over(moved: float) -> float:
+        def excess(moved: float) -> float:
+            """Return how far the integral at loss + moved is above the one at ``delta``."""
             return float(np.real(terms @ np.exp((1 - z) * moved))) - goal
 
-        if not over(-reach) * over(reach) < 0:  # the aim was far off
+        if not excess(-reach) * excess(reach) < 0:  # the first loss was far off
             return None
-        moved = float(brentq(over, -reach, reach, xtol=1e-14 * reach))
+        moved = float(brentq(excess, -reach, reach, xtol=1e-14 * reach))
         loss, terms = loss + moved, terms * np.exp((1 - z) * moved)
     return Integral(loss, z, terms, lines.laws, logs, 1 - whole.mass_at_plus_infinity, middle, digits)
 
@@ -260,7 +263,7 @@ def sensitivities(
         if parameter.value == 0:  # of which no share is a step
             raise parameter.stuck()
     result, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
-    slopes = _differences(order, name, value) if result is None else _tilted(order, result, of)
+    slopes = _differences(order, name, value) if result is None else _integral_slopes(order, result, of)
     rows = (
         (factor.notation if curve.symmetric else repr(factor), parameter, at, slope, at * slope / 100)
         for factor, parameter, at, slope in slopes
@@ -271,7 +274,8 @@ def sensitivities(
 Slopes = Iterator[tuple[TradeOff, str, float, float]]  # factor, parameter, value, slope
 
 
-def _tilted(order: TradeOff, at: Integral, of: str) -> Slopes:
+def _integral_slopes(order: TradeOff, at: Integral, of: str) -> Slopes:
+    """Yield the slopes of ``of``, epsilon or delta, by the integral with one factor more."""
     for i, (factor, n) in enumerate(order.factors.items()):
         for parameter in parameters(factor):
             # A step by which phases of M, y times losses, move by one.
@@ -335,19 +339,19 @@ def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
 
 
 class Parameter(NamedTuple):
-    """A number in a curve, and the curve with another one in its place."""
+    """A number in a curve; ``moved(x)`` is the curve with x in its place."""
 
     name: str
     value: float
     moved: Callable[[float], TradeOff]
 
     def pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
-        """Return the curves a relative step below and above, and the distance, less near a range's end."""
+        """Return curves a relative step below and above, less near an end of the range; and the distance."""
         step = share
         while step >= _SHORTEST:
             with suppress(DomainError):
                 result = self._try_pair(step)
-                # of a step that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3
+                # A sixteenth of one that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3.
                 return result if step == share else self._try_pair(step * 1 / 16)
             step /= 2
         raise self.stuck()
@@ -364,6 +368,7 @@ class Parameter(NamedTuple):
         return DomainError(f"{problem}; give another value")
 
     def within(self, outer: Callable[[TradeOff], TradeOff]) -> Parameter:
+        """Return the parameter as one of the curve that ``outer`` makes of its curve."""
         return self._replace(moved=lambda value: outer(self.moved(value)))
 
 

@@ -84,7 +84,6 @@ _CLOSED: dict[str, Callable[[float], TradeOff]] = {
     "uniform": lambda share: TotalVariation(min(share, 1.0)),
 }
 
-
 # Laws of which SciPy's densities are integrated: log-concave ones, and two whose likelihood ratios have known
 # extrema. By the arguments: whether they are that, and whether their shifts have one curve in both orders.
 _BY_DENSITY: dict[str, Callable[[Mapping[str, float]], tuple[bool, bool]]] = {
@@ -96,7 +95,6 @@ _BY_DENSITY: dict[str, Callable[[Mapping[str, float]], tuple[bool, bool]]] = {
     "gamma": lambda law: (law["a"] >= 1, False),
     "beta": lambda law: (min(law["a"], law["b"]) >= 1, law["a"] == law["b"]),
 }
-
 
 KNOWN = {*_CLOSED, *_FORMS, *_BY_DENSITY}  # laws whose shifts need no assumption about their shape
 

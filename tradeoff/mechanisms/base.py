@@ -1,4 +1,8 @@
-"""Base class of mechanisms, the table of their parameters, and losses rounded up."""
+"""Base class of mechanisms, the table of their parameters, and losses rounded up.
+
+A mechanism is a frozen dataclass; each field is made by ``parameter``, with its meaning, its values in words,
+and the check that converts it. ``mechanism`` registers the class under its ``kind``, its name in plan files.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +68,7 @@ def refuse_attribute(owner: object, name: str) -> NoReturn:
 
 
 class Declared:
-    """Object of declared fields: each is documented, checked and converted where it is declared."""
+    """Object of declared fields, which are checked and converted when it is made."""
 
     unshown: ClassVar[Mapping[str, Any]] = {}  # defaults that ``parameters()`` leaves out
 
@@ -99,7 +103,7 @@ class Mechanism(Declared, ABC):
     """Name of the mechanism in a plan file; by default the name of its class, as in ``pure-dp``."""
 
     def __init_subclass__(cls) -> None:
-        """Name the kind, and mark curves of mechanisms that are not exact."""
+        """Name the kind of a subclass, and mark the results of ``curve()`` that are not exact."""
         if "kind" not in vars(cls):
             cls.kind = kind_name(cls)
         curve: Callable[[Mechanism], TradeOff] | None = vars(cls).get("curve")
@@ -262,7 +266,7 @@ SYNONYMS = {  # names of parameters in other libraries
 
 
 def by_number(build: Any) -> Any:
-    """Return a function of one number; a class of mechanisms takes it as its first parameter."""
+    """Return a function of one number: of a class of mechanisms, with the number as first parameter."""
     if isinstance(build, type) and issubclass(build, Mechanism):
         name = next(iter(inspect.signature(build).parameters))
         return lambda x: build(**{name: x})

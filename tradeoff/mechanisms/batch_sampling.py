@@ -89,7 +89,8 @@ class TruncatedSubsampledGaussian(Mechanism):
         full, not_full, rate = full_batch(n, p, most)
         if p == 1:
             return self._moved(rate)
-        # The smaller probability lies in [low, high]; the step of the sample rate is below both others.
+        # The smaller probability lies in [low, high]. To its width a step with a curve below both is given:
+        # that of the sample rate, at least ``rate``, at half the noise.
         (likely, _), (other, share) = sorted(
             [(free, not_full), (self._moved(rate), full)], key=lambda part: -float(part[1].mid())
         )
@@ -98,6 +99,7 @@ class TruncatedSubsampledGaussian(Mechanism):
         return mixture(add_weights(zip((likely, other, self._moved(p)), weights, strict=True)))
 
     def _moved(self, rate: float) -> TradeOff:
+        """Return the curve of a sampled step at half the noise: f_q(G_{2 mu}) or C_q(G_{2 mu})."""
         twice, added = Gaussian(loss(2.0, self.noise_multiplier)), self.adjacency == "add-remove"
         return subsample(twice, rate, scheme="poisson" if added else "without-replacement")
 

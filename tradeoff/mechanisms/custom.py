@@ -78,6 +78,7 @@ class Custom(Mechanism):
 
 
 def _check_curve(curve: TradeOff) -> TradeOff:
+    """Return a curve without symbols; raise an error of the library for anything else."""
     operand(curve).require_numbers()
     return curve
 
@@ -177,7 +178,7 @@ class CanonicalNoise(Mechanism):
         return sign * self._lower(np.exp(-rng.exponential(size=size)) / 2)
 
     def _lower(self, p: Array) -> Array:
-        """Return quantiles of probabilities up to 1/2: F^-1(p) = F^-1(1 - f(p)) - 1 below c = f(c)."""
+        """Return F^-1(p), p <= 1/2: F^-1(1 - f(p)) - 1 below c = f(c), and (p - 1/2)/(1 - 2 c) from c on."""
         c = largest(lambda c: bool(self._above(np.array([c]))[0] > c), 0.0, 0.5, halvings=60)
         if 1 - 2 * c < 1e-3:  # the inverse of the width, and each unit costs one f
             width = "1000 sensitivities"

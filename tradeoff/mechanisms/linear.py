@@ -126,16 +126,18 @@ class TreeAggregation(Mechanism):
         return Gaussian(loss(root(Fraction(self.squared_sensitivity)), self.noise_multiplier))
 
 
-Sums = dict[tuple[int, int], int]  # largest sum by participations and number of later steps not allowed
+# Largest sum by (participations, number of steps after the node that the last of them does not allow).
+Sums = dict[tuple[int, int], int]
 
 
 @lru_cache(maxsize=64)
 def _largest_sum(nodes: tuple[tuple[int, int], ...], most: int, apart: int) -> int:
     """Return the largest sum over nodes of the squared number of steps in which a record takes part.
 
-    ``nodes`` are the roots in order, each with its level and the number of its leaves that hold data. A node
-    of at most ``apart`` leaves holds at most one of the steps, and which one does not matter, so that
-    the first allowed is the best. Larger nodes join the sums of both halves.
+    ``nodes`` are the roots of all trees in order, each (level, number of leaves with data); ``most`` steps
+    are at least ``apart`` from each other. A root's tree, of 2^level leaves, counts all its nodes. A node of
+    at most ``apart`` leaves holds at most one of the steps, and which one does not matter, so that the first
+    allowed is the best. Larger nodes join the sums of both halves.
     """
 
     @cache
@@ -149,7 +151,7 @@ def _largest_sum(nodes: tuple[tuple[int, int], ...], most: int, apart: int) -> i
         return {(n, late): total + n * n for (n, late), total in along(halves, early).items()}
 
     def along(row: tuple[tuple[int, int], ...], early: int) -> Sums:
-        """Return the sums in a row of nodes."""
+        """Return the sums in a row of nodes, the first ``early`` steps of which are not allowed."""
         best: Sums = {(0, early): 0}
         for level, data in row:
             joined: Sums = {}
@@ -158,7 +160,7 @@ def _largest_sum(nodes: tuple[tuple[int, int], ...], most: int, apart: int) -> i
                     key = n + more, late
                     if n + more <= most:
                         joined[key] = max(joined.get(key, 0), total + rest)
-            # Another sum that ends earlier, with as many participations, and at least equal, is as good.
+            # A sum is dropped if one that allows more steps, with as many participations, is as large.
             best, largest = {}, dict.fromkeys(range(most + 1), -1)
             for (n, late), total in sorted(joined.items()):
                 if total > largest[n]:
@@ -241,6 +243,7 @@ def strategy_sensitivity(
         low, high = bound_product(matrix.T, matrix)
         products = np.maximum(-low, high)
         far = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) >= apart
+        # Column i adds its products with all columns of the record, of orthogonal ones its own square alone.
         each = np.diag(products) if not products[far].any() else _most_of(products, apart, most)
         square = float(_most_of(each[None, :], apart, most)[0])
     return root(Fraction(square))
@@ -251,7 +254,7 @@ def _most_of(rows: Array, apart: int, most: int) -> Array:
     n = rows.shape[1]
     if apart == 1 and most >= n:
         return np.asarray(sum_rows(Bounds.of(rows)).upper)
-    best = np.zeros((len(rows), n + apart))
+    best = np.zeros((len(rows), n + apart))  # from each place on, of so many entries as loops are done
     for _ in range(most):
         best[:, :n] = np.nextafter(rows + best[:, apart : apart + n], np.inf)
         best = np.maximum.accumulate(best[:, ::-1], axis=1)[:, ::-1]
@@ -359,6 +362,7 @@ class MatrixMechanism(Mechanism):
         if self.strategy is None:
             return True
         above, below = bound_gram(self.strategy, self.bins or 1, self.epochs or 1)
+        # Bins are exchangeable if all entries on the diagonal are equal, and all others.
         most, slack, off = float(np.max(above)), float(np.max(above - below)), ~np.eye(len(above), dtype=bool)
         if slack > 1e-9 * most:  # some entries are negative
             return False
@@ -373,7 +377,7 @@ class MatrixMechanism(Mechanism):
         mu = loss(root(Fraction(float(np.max(np.diag(above))))), self.noise_multiplier)
         if len(above) == 1 or not 0 < mu <= STEEPEST:
             return Gaussian(mu)
-        if self.exact and above[0, 1] == 0:
+        if self.exact and above[0, 1] == 0:  # orthogonal and of one norm
             return AllocatedCurve(mu, len(above))
         square = Bounds.of(self.noise_multiplier) ** 2
         return CorrelatedCurve(
@@ -427,12 +431,11 @@ class LastIterate(Mechanism):
     )
 
     def curve(self) -> TradeOff:
-        every, most = self._shift(rational(self.steps), 0.0), float(min(self.steps, MOST))
-        # Each number of last steps gives a bound.
+        whole_run, most = self._shift(rational(self.steps), 0.0), float(min(self.steps, MOST))
         best = min(max(self.diameter, 1.0), most)  # of convex losses: (diameter + m)^2/m is least there
-        places = np.append(np.geomspace(1.0, most, 400), [np.floor(best), np.ceil(best)])
-        later = self._shift(Bounds.of(np.minimum(np.floor(places), most)), self.diameter)
-        return Gaussian(loss(min(every.upper, float(np.min(later.upper))), self.noise_multiplier))
+        last_steps = np.append(np.geomspace(1.0, most, 400), [np.floor(best), np.ceil(best)])
+        part = self._shift(Bounds.of(np.minimum(np.floor(last_steps), most)), self.diameter)
+        return Gaussian(loss(min(whole_run.upper, float(np.min(part.upper))), self.noise_multiplier))
 
     def _shift(self, m: Bounds, diameter: float) -> Bounds:
         """Bound (c^m diameter + sum of c^j)/sqrt(sum of c^2j), j < m: mu times the noise multiplier."""

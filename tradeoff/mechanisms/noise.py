@@ -1,4 +1,7 @@
-"""Additive noise: on the line, also bounded, and on the integers; histograms over unknown keys."""
+"""Additive noise: on the line, also bounded, and on the integers; histograms over unknown keys.
+
+Curves are T(noise, noise + sensitivity); ``loss`` is the sensitivity over the scale, rounded up.
+"""
 
 from __future__ import annotations
 
@@ -217,7 +220,6 @@ class BoundedGaussian(Mechanism):
 
 MOST_SQUARE = 32  # largest squared sensitivity of a vector whose shifts are compared
 
-
 shift_field = partial(
     integer_range, "Largest change of the query; of a vector, the l1-sensitivity.", default=1
 )
@@ -312,6 +314,7 @@ def _shifts(square: int, dimension: int, most: int) -> Iterator[tuple[int, ...]]
         for rest in _shifts(square - first**2, dimension - 1, first):
             shifts = (first, *rest)
             spare = square - sum(shift**2 for shift in shifts)
+            # no shift can be longer by 1
             if all((shift + 1) ** 2 - shift**2 > spare for shift in shifts):
                 yield shifts
 

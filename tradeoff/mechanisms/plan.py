@@ -141,13 +141,13 @@ class Plan(Displayed):
         greater of ``curve()`` and the curve of the sum of :math:`\rho` (``conversions.from_zcdp``).
         """
         product = self.curve().symmetrise(assume="either-order")
-        ranges: dict[Mechanism, Bounds] = {
+        choice_rhos: dict[Mechanism, Bounds] = {
             each: Bounds.of(each.epsilon) ** 2 / 8
             for each in self.mechanisms
             if isinstance(each, ExponentialMechanism | ReportNoisyMax)
             and getattr(each, "noise", "gumbel") == "gumbel"
         }
-        if sum(self.mechanisms[each] for each in ranges) < 2:
+        if sum(self.mechanisms[each] for each in choice_rhos) < 2:
             return product
         rhos = []
         for each, n in self.mechanisms.items():
@@ -156,7 +156,7 @@ class Plan(Displayed):
             # mu-GDP is mu^2/2-zCDP, and epsilon-DP epsilon^2/2-zCDP.
             size = math.inf if unbounded else max(0.0, *(f.sup_loss for f in orders))
             size = float(orders[0].mu) if isinstance(orders[0], Gaussian) else size
-            rhos += [rational(n) * ranges.get(each, Bounds.of(size) ** 2 / 2)] if n else []
+            rhos += [rational(n) * choice_rhos.get(each, Bounds.of(size) ** 2 / 2)] if n else []
         rho = total(rhos).upper
         return maximum(product, from_zcdp(rho)) if rho <= 1e6 else product  # a larger rho has no useful bound
 

@@ -1,4 +1,7 @@
-"""Randomised answers, private choices, and the best of a random number of runs."""
+"""Randomised answers, private choices, and the best of a random number of runs.
+
+``curve()`` is one release; exact if a pair of neighbours has it, dominating if it is only below those of all.
+"""
 
 from __future__ import annotations
 
@@ -427,7 +430,7 @@ class BestOfRuns(Mechanism):
 
     def curve(self) -> TradeOff:
         run = symmetrise(self.mechanism.curve(), assume="either-order")
-        f: TradeOff = run.lower if run.composed else run
+        f: TradeOff = run.lower if run.composed else run  # hundreds of losses are evaluated
         if f.delta(0.0) == 0:
             return Identity()
         leak = f.mass_at_infinity.upper
@@ -435,24 +438,26 @@ class BestOfRuns(Mechanism):
         knots, weights, rest = self._chords(f, end)
 
         def bound_delta(losses: Array) -> Array:
-            # delta falls, so at a smaller loss it is at least as large.
+            """Bound the sum of the docstring from above; delta_f falls, so its losses are rounded down."""
             sticks = Bounds.of(f.delta((Bounds.of(losses[:, None]) - log(knots)).lower))
             return np.asarray(minimum(sum_rows(sticks * weights) + rest, 1.0).upper)
 
+        # From ``far`` on the sum is constant, and about ``last`` it is negligible, or before.
         last, far = (min((x + math.log(knots[-1])) * (1 + 1e-12), 700.0) for x in (end, f.sup_loss))
         losses = np.linspace(0.0, last, 65)
-        small = bound_delta(losses) <= 2 * max(1e-30, rest, self.mean * leak)
-        losses = np.append(np.linspace(0.0, np.min(losses[small], initial=last), 257), far)
+        is_small = bound_delta(losses) <= 2 * max(1e-30, rest, self.mean * leak)
+        losses = np.append(np.linspace(0.0, np.min(losses[is_small], initial=last), 257), far)
         curve = Profile.from_epsilon_delta(zip(losses, bound_delta(losses), strict=True))
         return assumed(curve, f.assumptions)
 
     def _chords(self, f: TradeOff, end: float) -> tuple[Array, Array, float]:
-        """Return knots w_k, m v_k w_k rounded up, and m times the values of g that are left out.
+        """Return knots w_k, m v_k w_k rounded up, and m times the largest g of the cells left out.
 
-        Lines d + s a above 1 - f(a), and 1, are used on cells between their crossings, in which log g falls
-        by 1/50 at most. There g(a)/g(d + s a), a power of a ratio of linear functions or of its limit, is
-        monotone: at most its value r at an end of the cell, and g(a) - w g(1 - f(a)) is at most g at the
-        start times 1 - w/r. Cells where g is below e^-92, or r above e^600, add no more than their g.
+        Lines d + s a above 1 - f(a), of s = e^eps for eps from ``end`` to -``end``, and 1, are used on cells
+        of a between their crossings, in which log g falls by 1/50 at most. There g(a)/g(d + s a), a power of
+        a ratio of linear functions or of its limit, is monotone: at most its value r at an end of the cell,
+        and g(a) - w g(1 - f(a)) is at most g at the start times 1 - w/r. Cells where g is below e^-92, or r
+        above e^600, add no more than their g.
         """
         losses = np.linspace(end, -end, 1025)
         s, d = np.append(exp(losses).upper, 0.0), np.append(f.delta(losses), 1.0)
@@ -462,25 +467,25 @@ class BestOfRuns(Mechanism):
         levels = np.interp(np.arange(0.0, 92.0, 0.02), -self._log_g(Bounds.of(grid)).lower, grid)
         edges = np.unique(np.concatenate([[0.0, 1.0], crossings, levels]))
         line = np.searchsorted(crossings, edges[:-1], side="right")
-        start, stop = (self._log_g(Bounds.of(a)) for a in (edges[:-1], edges[1:]))
-        logs = [
-            (log_g - self._log_g(d[line] + Bounds.of(a) * s[line])).upper
-            for log_g, a in ((start, edges[:-1]), (stop, edges[1:]))
+        log_g = [self._log_g(Bounds.of(a)) for a in (edges[:-1], edges[1:])]
+        log_ratios = [
+            (log_of_a - self._log_g(d[line] + Bounds.of(a) * s[line])).upper
+            for log_of_a, a in zip(log_g, (edges[:-1], edges[1:]), strict=True)
         ]
-        log_r, level = np.nan_to_num(np.maximum(*logs), nan=np.inf), start.upper
-        used = (log_r < 600) & (level > -92)
-        rest = float((exp(np.max(level[~used], initial=-np.inf)) * self.mean).upper)
+        log_r, log_start = np.nan_to_num(np.maximum(*log_ratios), nan=np.inf), log_g[0].upper
+        used = (log_r < 600) & (log_start > -92)
+        rest = float((exp(np.max(log_start[~used], initial=-np.inf)) * self.mean).upper)
         if not used.any():
             return np.ones(1), np.zeros(1), rest
-        level, log_r = level[used], log_r[used]
-        # Up to these places psi is above a level, and just below the last it is small.
+        log_start, log_r = log_start[used], log_r[used]
+        # Knots: where cells with g above a level end to count, evenly, and close to the last, where psi is 0.
         last = np.max(log_r)
-        likely = [np.max(log_r[level >= -x], initial=0.0) for x in np.geomspace(0.03, 92, 40)]
-        places = np.concatenate([likely, np.arange(0.0, last, 0.5), last - np.geomspace(0.02, 8, 8)])
-        places = np.unique(np.round(places[places < last - 1e-5], 5))  # closer knots have slopes of noise
-        w = np.concatenate([[0.0], np.exp(places), [exp(last).upper]])
-        inner = [np.max((exp(level) * (1 - x * exp(-log_r))).upper, initial=0.0) for x in w[1:-1]]
-        psi = np.array([1.0, *inner])
+        ends = [np.max(log_r[log_start >= -x], initial=0.0) for x in np.geomspace(0.03, 92, 40)]
+        log_w = np.concatenate([ends, np.arange(0.0, last, 0.5), last - np.geomspace(0.02, 8, 8)])
+        log_w = np.unique(np.round(log_w[log_w < last - 1e-5], 5))  # closer knots have slopes of noise
+        w = np.concatenate([[0.0], np.exp(log_w), [exp(last).upper]])
+        inner = [np.max((exp(log_start) * (1 - x * exp(-log_r))).upper, initial=0.0) for x in w[1:-1]]
+        psi = np.array([1.0, *inner])  # upper bounds at all knots but the last
         v = np.maximum(np.diff(np.append(np.diff([*psi, 0.0]) / np.diff(w), 0.0)), 0.0)
         # The sum of rounded terms is made at least psi at every knot, so that it is above its chords.
         sums = sum_rows(maximum(Bounds.of(w[1:]) - w[:-1, None], 0.0) * v).lower
@@ -488,7 +493,7 @@ class BestOfRuns(Mechanism):
         return w[1:], (factor * v * w[1:]).upper, rest
 
     def _log_g(self, u: Bounds) -> Bounds:
-        """Bound log g(u)."""
+        """Bound log g(u), of the three laws in the docstring of the class."""
         if self.trials is not None:
             return (self.trials - 1) * log1p(-(Bounds.of(self.mean) / self.trials) * u)
         if math.isinf(self.shape):
@@ -502,11 +507,11 @@ def _log_gamma(mean: float, shape: float) -> Bounds:
     if mean == 1:
         return Bounds.of(0.0)
 
-    def runs(place: Array) -> Bounds:
-        t = np.exp(np.minimum(place, 6.0))
+    def mean_runs(log_t: Array) -> Bounds:
+        t = np.exp(np.minimum(log_t, 6.0))
         return expm1(t) / t if shape == 0 else shape * expm1(t) / -expm1(-shape * Bounds.of(t))
 
-    low, high = bracket_sides(lambda place: -runs(place), np.array([-mean]))
+    low, high = bracket_sides(lambda log_t: -mean_runs(log_t), np.array([-mean]))
     if math.isinf(high[0]):
         raise DomainError(
             f"mean = {mean!r} with shape = {shape!r} is out of range; give a smaller mean, or a larger shape"

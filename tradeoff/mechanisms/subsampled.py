@@ -1,4 +1,8 @@
-"""Noise on a secret sample of the records: one step of DP-SGD, and the same of any mechanism."""
+"""Noise on a secret sample of the records: one step of DP-SGD, and the same of any mechanism.
+
+A hit is a record of the pair, or one draw of it, that enters the batch. f_p is p f + (1 - p) Id, f the curve
+of the mechanism on a batch, and C_p(f) the hull of min{f_p, f_p^-1}.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +61,7 @@ class Sampled(Mechanism):
         return subsampled(self._base(), self._hits(), replaced=self.adjacency == "replace-one")
 
     def _hits(self) -> Hits:
+        """Law of the number of hits: of independent draws of a record, or of the records of a group."""
         draws = self.batch_size or self.group_size
         return hits(draws, self.sample_rate if self.batch_size is None else ratio(self.sample_rate, draws))
 
@@ -100,8 +105,8 @@ def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
     weights = {j: w for j, w in law.weights.items() if j}
     if not weights:
         return Identity()
-    hit, every = sum(weights.values(), Fraction(0)), sum(law.weights.values(), Fraction(0))
-    rate = min(ratio(hit, every), 1.0)
+    hit, total = sum(weights.values(), Fraction(0)), sum(law.weights.values(), Fraction(0))
+    rate = min(ratio(hit, total), 1.0)  # gamma
     scheme: Literal["poisson", "without-replacement"] = "without-replacement" if replaced else "poisson"
     # The sample of a mixture is the mixture of samples, as its profile is; its rare parts can be left out.
     each = ((subsample(base.group(j), rate, scheme=scheme), w / hit) for j, w in weights.items())
@@ -131,7 +136,7 @@ def hits(draws: int, chance: float) -> Hits:
     if chance == 1:
         return Hits({draws: Fraction(1)}, 0.0)
     weights: dict[int, Fraction] = {}
-    p, number, step, tail = to_ball(chance), 0, 1, 1.0
+    p, number, step, tail = to_ball(chance), 0, 1, 1.0  # tail: P(hits > the number before)
     is_long = draws > 512 and upper_float(binomial_tail(draws, p, 513)) > 1e-30
     while not is_long and len(weights) <= 512:  # the engines take time proportional to it
         more = min(tail, upper_float(binomial_tail(draws, p, number + 1)))

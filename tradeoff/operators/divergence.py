@@ -190,11 +190,7 @@ def _from_linear(order: float, terms: Iterable[tuple[Any, Bounds]], more: Bounds
 
 
 def _of_hull(curve: HullOfMinimum, order: float, each: list[Bounds]) -> Bounds:
-    """Bound D_a of a hull, its T by the integral up to ``end``, where little is left.
-
-    From there on, the profile of the hull is at most the sum of the operands': T is at most the integral plus
-    the parts of their T after ``end``. ``each`` are the D_a of the operands.
-    """
+    """Bound T by the integral up to where little is left, and from there by the sum of the operands'."""
     back = curve.inverse()
     end, logs = 2.0**-24, [-math.inf]  # logarithms of the integrand of f^-1
     while end < 100.0 and (len(logs) < 3 or logs[-1] > max(logs) - 25):  # a share of 1e-11 is left

@@ -261,10 +261,7 @@ class Law:
 
 
 def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
-    """Bound -d delta/d e^eps at the losses ``at``, which falls in e^eps, by chords of delta on both sides.
-
-    ``profile`` are bounds on delta a step before, at, and a step after ``at``.
-    """
+    """Bound -d delta/d e^eps, which falls, by chords of delta (``profile``) a step before, at and after."""
     before, here, after = profile
     t = Bounds.of(at)
     low = (here - after) / expm1(Bounds.of(at + _STEP) - t)
@@ -290,10 +287,7 @@ def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Arr
 
 
 def _bound_cdf(law: PrivacyLossDistribution, at: Array, under: Under) -> tuple[Array, Array]:
-    """Return lower and upper bounds on P(L <= t), or Q(L <= t), at each t of ``at``, by atoms and cells.
-
-    The lower bound counts the mass that is certainly at or below t, the upper one all that may be.
-    """
+    """Return lower and upper bounds on the cdf at each t: the mass certainly up to t, and all that may be."""
     loss, log_p, slack, error = law.atoms
     weight = np.exp(log_p + (loss if under == "Q" else 0.0))
     lowest = law.mass_at_minus_infinity if under == "P" else 0.0
@@ -321,7 +315,7 @@ def _continuous_cdf(law: PrivacyLossDistribution, t: float, sign: float, under: 
     elif t >= 0 or excess.lower >= _MIN_MASS:
         mass = deficit + excess * exp(-at)
     else:
-        step = max(_STEP, 4 * _NEIGHBOUR * (1 + abs(t)))  # far beyond the distance of the edges
+        step = max(_STEP, 4 * _NEIGHBOUR * (1 + abs(t)))  # several times as far as an edge is from its t
         (_, before, earlier), (_, after, later) = (_cell_below(law, t + x, sign) for x in (-step, step))
         fall, rise = (deficit - before) / expm1(at - earlier), (deficit - after) / expm1(at - later)
         # Losses that are e off move each deficit by e times its slope, and the chord by that over the step.
@@ -332,10 +326,7 @@ def _continuous_cdf(law: PrivacyLossDistribution, t: float, sign: float, under: 
 
 
 def _cell_below(law: PrivacyLossDistribution, t: float, sign: float) -> tuple[Bounds, Bounds, Bounds]:
-    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ of the part without atoms, at b next to t; return b third.
-
-    b is so far below t, or above it for ``sign`` 1, that no loss is counted on the wrong side of t.
-    """
+    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ without atoms; return b, certainly on one side of t, too."""
     step = _NEIGHBOUR * (1 + abs(t))
     while float(law.edge_error(np.array([t + sign * step]))[0]) > step:
         step *= 2

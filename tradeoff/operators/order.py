@@ -202,10 +202,7 @@ def _all_above(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tup
 
 
 def _compare_profiles(f: TradeOff, goal: TradeOff) -> bool:
-    """Decide delta_f <= delta_goal for eps >= 0, cell by cell: chords above f, a polygon below goal.
-
-    A node where the bounds are apart refutes it; cells where the chord is above the polygon are halved.
-    """
+    """Decide delta_f <= delta_goal for eps >= 0 by cells, halved if a chord of f is above a polygon of goal."""
     level = max(goal.mass_at_infinity.lower, 0.0)  # delta_goal is nowhere below it
     tail = tail_end(f, level)
     # Where no eps is known from which on delta_f is small enough, nothing is proved, but much refuted.
@@ -355,10 +352,7 @@ def _vertices_of(f: TradeOff) -> list[tuple[tuple[Fraction, Fraction], ...]] | N
 
 
 def _above_vertices(f: TradeOff, g: TradeOff) -> Answer:
-    """Decide f >= g by g <= f at the vertices of a polygon f: by masses at infinity of g at the ends.
-
-    g(0) = 1 - Q(L = inf), and the same of the inverse; between the ends bounds on beta decide.
-    """
+    """Decide f >= g at the vertices of a polygon f: at the ends by g(0) = 1 - Q(L = inf), else by bounds."""
     if (vertices := _vertices_of(f)) is None:
         return None
     answers: list[Answer] = []
@@ -473,10 +467,7 @@ def _same_operator(f: TradeOff, g: TradeOff) -> Answer:
 
 
 def _groups(f: TradeOff, g: TradeOff) -> Answer:
-    """Compare with a group g = 1 - (1 - h)^(o k), which falls as k grows and rises with h; h is its k = 1.
-
-    That of Lap_eps is Lap_{k eps}.
-    """
+    """Compare with a group 1 - (1 - h)^(o k): it falls in k, rises with h, and is Lap_{k eps} of Lap_eps."""
     if not isinstance(g, Group) or is_symbol(g.k):
         return None
     base = g.operands[0]
@@ -497,10 +488,9 @@ def _products(f: TradeOff, g: TradeOff) -> Answer:
 
 
 def _matched(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
-    """Decide whether each unit of ``mine`` has a unit of ``theirs`` at or below it, all of them different.
+    """Decide whether each unit of ``mine`` fits above another of ``theirs``, {curve: power or share}.
 
-    Both map curves to numbers of units: powers of factors, or shares of mixtures. Greedily, those with the
-    fewest choices first; False may be a failure of the search.
+    Greedily, those with the fewest choices first; False may be a failure of the search.
     """
     if max(len(mine), len(theirs)) > 24:  # every pair is compared
         return False

@@ -252,10 +252,7 @@ def to_lines(slopes: Array, deltas: Array) -> list[Line]:
 
 
 def refined_nodes(f: TradeOff) -> Nodes:
-    """Choose nodes from about 0 to where the tail ends, halving cells whose two polygons are far apart.
-
-    Not where bounds on delta are as far apart themselves, nor in the tail: more nodes would not help.
-    """
+    """Choose nodes from about 0 to where the tail ends, halving cells whose polygons are too far apart."""
     top, lost = min(max(f.sup_loss, 0.0) * (1 + 8 * _NOISE), STEEPEST), f.mass_at_infinity.upper
     if top > 4.0:  # P(L > eps) and delta - Q(L = inf) may be negligible long before
         top = min(top, tail_end(f, lost * (1 + 64 * _NOISE) + 1e-3 * _REACH))
@@ -274,7 +271,7 @@ def refined_nodes(f: TradeOff) -> Nodes:
         # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is in alpha, s times as wide as that in beta
         unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, _NOISE), excess), np.exp(e[:-1]) * alpha)
         ratio, width = gap / np.maximum(unit, 1e-290), high - nodes.lower  # the quotient is still a float
-        # With a factor above 3, nested operators would multiply widths by more.
+        # Near the width of delta's own bounds nodes do not help; nested operators multiply widths, 3 at most.
         is_blurred = gap < 3 * np.maximum(width[:-1], width[1:]) + 24 * _NOISE * excess
         is_tail = alpha + excess < f.mass_at_infinity.lower + _REACH
         # Sides about 1e-3 apart, relative to min(beta, 1 - alpha - beta), are aimed at.
@@ -305,10 +302,7 @@ class BetaOperator(Derived):
         """Apply the operator to polygons below, or above, the operands; round down, or ``up``."""
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
-        """Return, for each operand, the type I errors at which it determines f near at = (alpha, beta).
-
-        ``curves`` are polygons close to the operands.
-        """
+        """Return the alphas at which each operand, close to its polygon, determines f(alpha) = beta."""
         return [[at[0]] for _ in curves]
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
