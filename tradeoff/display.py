@@ -103,7 +103,10 @@ class TextTable(NamedTuple):
 
 
 def _latex(text: str) -> str:
+    """Typeset a cell: special characters escaped, names, signs and powers of ten as mathematics."""
+
     def scientific(match: re.Match[str]) -> str:
+        """Write 0.00023 as 2.3e-04, and 0.001, but leave 0.0023 as it is."""
         zeros, digits = len(match[1]), match[2]
         if zeros == 2 and digits != "1":
             return match[0]
@@ -122,6 +125,7 @@ def _latex(text: str) -> str:
     names = _LETTERS | _SIGNS | _WORDS
     text = _SYMBOL.sub(lambda match: rf"$\{names[match[0]]}$", text)
     text = re.sub(r"([+-]?)(\d[\d.]*e[+-]\d+)", lambda match: f"${match[1]}{typeset_power(match[2])}$", text)
+    # "$a$ = 5" becomes "$a = 5$".
     return re.sub(r"\$( ?= ?)\$", r"\1", re.sub(r"(\$ ?= ?)(\d[\d.]*)(?![\d.])", r"\1$\2$", text))
 
 

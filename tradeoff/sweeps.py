@@ -245,6 +245,7 @@ def stream(
 def _answers(
     function: Callable[..., Any], points: list[dict[str, Any]], lengths: Sequence[int], n_jobs: Any
 ) -> Iterable[dict[str, Any]]:
+    """Return the columns of every point, in order; ``lengths`` are those of the axes of the grid."""
     n_jobs = workers("n_jobs", n_jobs)
     if n_jobs == 1:
         cache: Cache[Any] = Cache(8)  # products shared between neighbouring points: 180 MiB at worst

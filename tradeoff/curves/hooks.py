@@ -109,10 +109,7 @@ class CurveHooks(ABC):
         return low, high
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        """Estimate losses, or NaN, about which the suprema f(alpha) over eps are reached, and their spread.
-
-        Each entry of the list has a loss for each alpha; searches start there, and no bound rests on them.
-        """
+        """Estimate losses (or NaN), one for each alpha, about which suprema f(alpha) are reached; and a spread."""
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:

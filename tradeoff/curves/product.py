@@ -327,6 +327,7 @@ class CurveFromPLD(TradeOff):
 
     @cached_property
     def _alone(self) -> Tensor:
+        """Product of this curve alone, which the engines answer for."""
         return Tensor({self: 1})
 
 

@@ -275,7 +275,7 @@ class Search:
             return p.gap if math.isfinite(p.gap) else -1.0 if p.met else 1.0
 
         def decisive(p: Point, end: Point) -> float:
-            """Return the gap of the bound that decides for the verdict of ``end``, positive if it does."""
+            """Return the size of the gap of the bound that decides for end's verdict, with + if p has it."""
             gap = abs(self.target.gap(tuple(p.answer)[end.met is not self.target.least]))
             return (1.0 if p.met == end.met else -1.0) * (gap if 0 < gap < math.inf else 1.0)
 
@@ -299,7 +299,7 @@ class Search:
                 self._root(partial(decisive, end=end), last, x, close)
 
     def _search_outward(self) -> None:
-        """Try numbers until two verdicts differ: just past the root of a secant, else ever longer steps."""
+        """Try numbers until two verdicts differ: past a secant's root, else on both sides in longer steps."""
         usual = (1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0)  # sizes of parameters
         start = next((x for x in usual if (x >= 1 or not self.integer) and not self._tried(x).problem), None)
         if start is None:

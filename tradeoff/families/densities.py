@@ -250,11 +250,12 @@ class ScipyLaw:
             low, middle, high = map(float, self.distribution.ppf([0.25, 0.5, 0.75]))
         if np.isfinite([low, middle, high]).all():
             centres.append((middle, high - low))
+        # Ends and jumps are known exactly where they are loc + scale x, x a float, and a float themselves.
         plain = self.origin(**{**self.values, **_PLAIN}).support()
         exact = {Fraction(loc) + Fraction(scale) * Fraction(float(x)) for x in plain if np.isfinite(x)}
         exact.update(self.steps[0])
         rounded = [end for end in (*self.support, *cuts) if np.isfinite(end) and Fraction(end) not in exact]
-        # Ends and jumps that are no floats. Logarithms of a density that underflows are -inf too early.
+        # Some logarithms are taken of a density that underflows, and are -inf too early.
         probes = loc + scale * np.append(-PROBES, PROBES)
         logs = self._log_density(probes[(probes > self.support[0]) & (probes < self.support[1])])
         underflows = np.isneginf(logs).any() and np.min(logs, initial=0.0, where=np.isfinite(logs)) > -750.0

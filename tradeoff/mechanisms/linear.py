@@ -375,7 +375,7 @@ class MatrixMechanism(Mechanism):
             return Gaussian(loss(self.sensitivity, self.noise_multiplier))
         above, below = bound_gram(self.strategy, self.bins or 1, self.epochs or 1)
         mu = loss(root(Fraction(float(np.max(np.diag(above))))), self.noise_multiplier)
-        if len(above) == 1 or not 0 < mu <= STEEPEST:
+        if len(above) == 1 or not 0 < mu <= STEEPEST:  # one bin, or its number is public, which dominates
             return Gaussian(mu)
         if self.exact and above[0, 1] == 0:  # orthogonal and of one norm
             return AllocatedCurve(mu, len(above))

@@ -314,7 +314,6 @@ def _shifts(square: int, dimension: int, most: int) -> Iterator[tuple[int, ...]]
         for rest in _shifts(square - first**2, dimension - 1, first):
             shifts = (first, *rest)
             spare = square - sum(shift**2 for shift in shifts)
-            # no shift can be longer by 1
             if all((shift + 1) ** 2 - shift**2 > spare for shift in shifts):
                 yield shifts
 

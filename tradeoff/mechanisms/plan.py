@@ -182,7 +182,7 @@ def plain(value: Any) -> Any:
             runs = [{**plain(each), "count": n} for each, n in counts.items()]
             return {"adjacency": adjacency, "mechanism": runs}
         case Mechanism():
-            known = is_dataclass(value)
+            known = is_dataclass(value)  # a user's own class need not be
             return plain({"kind": value.kind, **value.parameters()}) if known else {"curve": repr(value)}
         case Mapping() as table:
             return {str(name): plain(each) for name, each in table.items()}

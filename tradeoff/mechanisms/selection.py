@@ -466,7 +466,7 @@ class BestOfRuns(Mechanism):
         crossings, grid = np.maximum.accumulate(crossings), np.append(0.0, np.geomspace(1e-20, 1.0, 2000))
         levels = np.interp(np.arange(0.0, 92.0, 0.02), -self._log_g(Bounds.of(grid)).lower, grid)
         edges = np.unique(np.concatenate([[0.0, 1.0], crossings, levels]))
-        line = np.searchsorted(crossings, edges[:-1], side="right")
+        line = np.searchsorted(crossings, edges[:-1], side="right")  # the lowest in each cell
         log_g = [self._log_g(Bounds.of(a)) for a in (edges[:-1], edges[1:])]
         log_ratios = [
             (log_of_a - self._log_g(d[line] + Bounds.of(a) * s[line])).upper
@@ -487,7 +487,7 @@ class BestOfRuns(Mechanism):
         inner = [np.max((exp(log_start) * (1 - x * exp(-log_r))).upper, initial=0.0) for x in w[1:-1]]
         psi = np.array([1.0, *inner])  # upper bounds at all knots but the last
         v = np.maximum(np.diff(np.append(np.diff([*psi, 0.0]) / np.diff(w), 0.0)), 0.0)
-        # The sum of rounded terms is made at least psi at every knot, so that it is above its chords.
+        # v is the rise of slopes at a knot. The sum of rounded terms is scaled to at least psi at every knot.
         sums = sum_rows(maximum(Bounds.of(w[1:]) - w[:-1, None], 0.0) * v).lower
         factor = Bounds.of(np.max((Bounds.of(psi) / sums).upper[psi > 0])) * self.mean
         return w[1:], (factor * v * w[1:]).upper, rest
@@ -508,7 +508,7 @@ def _log_gamma(mean: float, shape: float) -> Bounds:
         return Bounds.of(0.0)
 
     def mean_runs(log_t: Array) -> Bounds:
-        t = np.exp(np.minimum(log_t, 6.0))
+        t = np.exp(np.minimum(log_t, 6.0))  # e^t is a float, above all means
         return expm1(t) / t if shape == 0 else shape * expm1(t) / -expm1(-shape * Bounds.of(t))
 
     low, high = bracket_sides(lambda log_t: -mean_runs(log_t), np.array([-mean]))

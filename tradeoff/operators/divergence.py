@@ -86,6 +86,7 @@ def _sum_atoms(polygon: PiecewiseLinear, function: Function) -> Bounds:
     least = at_high - maximum((at_double - at_high) / high, 0.0) * (high - Bounds.of(low))
     inside = Bounds(np.minimum(least.lower, at_high.lower), np.maximum(at_low.upper, at_high.upper))
     inner = total(mass * inside)
+    # q and p are the masses where p/q is 0 and infinite.
     terms, q, p = [inner], polygon.mass_at_infinity, polygon.inverse().mass_at_infinity
     terms += [q * _value(function, 0.0)] if q.upper > 0 else []
     if p.upper > 0:  # lim F(t)/t: from below the slope at 1e50, and above where it is constant from there on
@@ -99,7 +100,7 @@ def _value(function: Function, ratio: float) -> Bounds:
     try:
         result = called("function", lambda t: float(function(t)), ratio)
     except DomainError as error:
-        if isinstance(error.__cause__, OverflowError):
+        if isinstance(error.__cause__, OverflowError):  # above all floats
             return Bounds(float(np.finfo(float).max), math.inf)
         if ratio == 0 and isinstance(error.__cause__, ArithmeticError | ValueError):  # such as 1/t and -log t
             return Bounds(math.inf, math.inf)
@@ -190,7 +191,7 @@ def _from_linear(order: float, terms: Iterable[tuple[Any, Bounds]], more: Bounds
 
 
 def _of_hull(curve: HullOfMinimum, order: float, each: list[Bounds]) -> Bounds:
-    """Bound T by the integral up to where little is left, and from there by the sum of the operands'."""
+    """Bound D_a: its T up to ``end``, where little is left, by the integral, then by the operands' sum."""
     back = curve.inverse()
     end, logs = 2.0**-24, [-math.inf]  # logarithms of the integrand of f^-1
     while end < 100.0 and (len(logs) < 3 or logs[-1] > max(logs) - 25):  # a share of 1e-11 is left

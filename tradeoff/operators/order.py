@@ -202,7 +202,7 @@ def _all_above(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tup
 
 
 def _compare_profiles(f: TradeOff, goal: TradeOff) -> bool:
-    """Decide delta_f <= delta_goal for eps >= 0 by cells, halved if a chord of f is above a polygon of goal."""
+    """Decide delta_f <= delta_goal for eps >= 0, halving cells with a chord of f above a polygon of goal."""
     level = max(goal.mass_at_infinity.lower, 0.0)  # delta_goal is nowhere below it
     tail = tail_end(f, level)
     # Where no eps is known from which on delta_f is small enough, nothing is proved, but much refuted.
@@ -279,6 +279,7 @@ def _dp_pair(f: TradeOff) -> tuple[float, Fraction] | None:
         return None
     epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
     masses = [infinite_mass(factor) for factor in factors if isinstance(factor, TotalVariation)] or [(0, 0)]
+    # A mass that is not a float, of a product, has no exact fraction.
     single = len(epsilons) == len(masses) == 1 and masses[0][0] == masses[0][1]
     return (epsilons[0], Fraction(masses[0][0])) if single else None
 

@@ -1,7 +1,8 @@
 """One guarantee for unordered neighbours: three operators, one for each assumption.
 
 "either-order" is the hull of min{f, f^-1}, "both-orders" max{f, f^-1}, "profile" Symm(f). ``Subsampled`` is
-f_p = p f + (1 - p) Id, or with ``flipped`` its inverse, and C_p(f) the hull of min{f_p, f_p^-1}.
+f_p = p f + (1 - p) Id, or with ``flipped`` its inverse, and C_p(f) the hull of min{f_p, f_p^-1}. A ``Form``
+has SymPy's formulas of f(alpha), delta(eps), eps(delta), or None; ``thinned(form, p)`` is that of f_p.
 """
 
 from __future__ import annotations
@@ -106,12 +107,12 @@ def _(curve: Envelope) -> Form:
         return sympy.Piecewise((of(delta), of(delta) >= 0), (sympy.nan, True))
 
     def value(alpha: Any) -> Any:
-        """Return the largest of the lines of the corners of the profile of f_{e,delta}."""
+        """Return the largest of 0 and lines of slopes -steep, -1/steep and -1: 1 - delta_{f_p}(0) - alpha."""
         lost, steep = p * delta, 1 - p + p * sympy.exp(top)
         flat = 1 - alpha - p * (delta + (1 - delta) * sympy.tanh(top / 2))
         return sympy.Max(0, 1 - lost - steep * alpha, (1 - lost - alpha) / steep, flat)
 
-    lines = two_lines(base)
+    lines = two_lines(base)  # (top, delta) of f_{top,delta}, else None
     top, delta = lines or (0, 0)
     f = thinned(form(base), p).changed(lambda of, x: of(x), profile, inverse)
     return Form(value if lines else None, f.profile, f.epsilon)

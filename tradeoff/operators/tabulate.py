@@ -271,7 +271,7 @@ def refined_nodes(f: TradeOff) -> Nodes:
         # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is in alpha, s times as wide as that in beta
         unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, _NOISE), excess), np.exp(e[:-1]) * alpha)
         ratio, width = gap / np.maximum(unit, 1e-290), high - nodes.lower  # the quotient is still a float
-        # Near the width of delta's own bounds nodes do not help; nested operators multiply widths, 3 at most.
+        # Nodes do not help where bounds on delta are as wide; with a factor above 3 nested operators widen.
         is_blurred = gap < 3 * np.maximum(width[:-1], width[1:]) + 24 * _NOISE * excess
         is_tail = alpha + excess < f.mass_at_infinity.lower + _REACH
         # Sides about 1e-3 apart, relative to min(beta, 1 - alpha - beta), are aimed at.
@@ -387,7 +387,7 @@ class CloseLines:
         """Return the polygon that the lines leave below the curve, or above it."""
         if not up:
             return largest(lines_below(self.nodes), up=False)
-        # Where f is flatter than at the second node, s alpha + beta <= s, as delta(log s) >= 1 - s.
+        # Where f is flatter than at the second node, f(alpha) <= s (1 - alpha), as f(1) = 0.
         s = whole(float(exp(self.nodes.epsilon[1:2]).lower[0]))
         return largest([*lines_above(self.nodes), (s, ONE, s)], up=True)
 
