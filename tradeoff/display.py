@@ -46,6 +46,7 @@ class TextTable(NamedTuple):
         return max(map(len, self._lines()), default=0)
 
     def _lines(self) -> list[str]:
+        """Return column names and rows, aligned."""
         names = zip_longest(*(name.split("\n") for name in self.columns), fillvalue="")
         lines = [*names, *self.rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -109,7 +109,7 @@ class CurveHooks(ABC):
         return low, high
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        """Estimate losses (or NaN), one for each alpha, about which suprema f(alpha) are reached; and a spread."""
+        """Estimate losses about which suprema f(alpha) are reached, or NaN, for each alpha; and a spread."""
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:

@@ -173,10 +173,11 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
-        """Return the vertices as fractions, exactly."""
+        """All vertices as fractions."""
         return self._first(len(self.alpha))
 
     def _first(self, count: int) -> list[tuple[Fraction, Fraction]]:
+        """Return the first vertices as fractions: of a float and its complement the smaller is exact."""
         if self.is_rational:
             return list(zip(self.alpha[:count].tolist(), self.beta[:count].tolist(), strict=True))
         points = zip(*(side[:count].tolist() for side in self.points), strict=True)

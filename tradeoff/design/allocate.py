@@ -177,9 +177,11 @@ class _Problem:
         self.log_weights = np.log([part.weight for part in self.parts])
 
     def scales(self, x: Array) -> tuple[float, ...]:
+        """Return the scale of each part given."""
         return tuple(np.exp(x)[self.variable_of].tolist())
 
     def cost(self, x: Array) -> float:
+        """Return the cost, the user's, or the sum of weight count scale^2, in (0, inf)."""
         with np.errstate(over="ignore", under="ignore"):
             if self.custom_cost is not None:
                 value = called("cost", self.custom_cost, self.scales(x))
@@ -300,8 +302,7 @@ class _Problem:
             seen.append((float(np.max(np.abs(moved))), x.copy()))
             return moved
 
-        # Far from the optimum prices may fail; near it Anderson's first check divides infinities, and may
-        # stall.
+        # Far from the optimum prices may fail; near it Anderson's first check divides infinities, or stalls.
         stalled = suppress(NoConvergence, LinAlgError, DomainError)
         with warnings.catch_warnings(), stalled, np.errstate(invalid="ignore"):
             warnings.simplefilter("ignore", LinAlgWarning)
@@ -357,9 +358,10 @@ def allocate(
     met = {"equal scales": problem.meet(np.zeros(n))}
     rho = problem.rho()
     if cost is None and np.all(rho > 0):
+        # the least sum of weight count scale^2 with the sum of count rho scale^-2 of equal scales
         shape = (np.log(rho) - problem.log_weights) / problem.power
         each, equal = np.log(problem.counts * rho), met["equal scales"][0]
-        shape += (logsumexp(each - 2 * shape) - logsumexp(each - 2 * equal)) / 2  # of the same rho
+        shape += (logsumexp(each - 2 * shape) - logsumexp(each - 2 * equal)) / 2
         met["zCDP optimum"] = problem.meet(shape)
     if n > 1:
         start = min((x for x, _ in met.values()), key=problem.cost)

@@ -280,11 +280,11 @@ class Search:
             return (1.0 if p.met == end.met else -1.0) * (gap if 0 < gap < math.inf else 1.0)
 
         met, unmet, _ = self._ends()
-        fine = max(1.2 / max(met.x, unmet.x) if self.integer else self.tol / 4, 4e-16)
+        fine = max(1.2 / max(met.x, unmet.x) if self.integer else self.tol / 4, 4e-16)  # in log x
         root = self._root(middle, met.x, unmet.x, fine)
         met, unmet, is_narrow = self._ends()
-        near = self._decided[:2]
-        slope = (self._place(near[0].x) - self._place(near[1].x)) / (near[0].gap - near[1].gap or math.nan)
+        one, two = self._decided[:2]
+        slope = (self._place(one.x) - self._place(two.x)) / (one.gap - two.gap or math.nan)
         undecided = 0.55 * abs(slope) * self._tried(root).blur  # half its length in log x, and a bit more
         undecided = min(undecided, 0.5) if math.isfinite(undecided) else 0.0
         step = max(1.0 if self.integer else 0.4 * self.tol * root, undecided * root)
@@ -293,10 +293,10 @@ class Search:
             while abs(x - root) < abs(end.x - root) and self._tried(x).met != end.met:
                 last, x = x, root + 2 * (x - root)
             # If answers are wide, the end is moved to where the bound that decides crosses the target.
-            close = max(fine, 1e-3, 0.0 if end.met else undecided / 4)
+            accuracy = max(fine, 1e-3, 0.0 if end.met else undecided / 4)
             x = x if abs(x - root) < abs(end.x - root) else end.x
-            if abs(x - last) > max(1.0 if self.integer else 0.0, close * root):
-                self._root(partial(decisive, end=end), last, x, close)
+            if abs(x - last) > max(1.0 if self.integer else 0.0, accuracy * root):
+                self._root(partial(decisive, end=end), last, x, accuracy)
 
     def _search_outward(self) -> None:
         """Try numbers until two verdicts differ: past a secant's root, else on both sides in longer steps."""

@@ -230,6 +230,7 @@ class ScipyLaw:
                     f"got {shown(vars(self.origin)['_histogram'])}"
                 )
             density, widths = vars(self.origin)["_density"], np.diff(edges)
+            # heights per length, by SciPy's own rule
             is_density = not np.allclose(widths, widths[0]) if density is None else bool(density)
         elif self.name != "uniform":
             return [], []
@@ -330,6 +331,7 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
         raise DomainError(f"{role} must be a {kind}, got {shown(distribution)}")
     generator = distribution.dist
     known: Any = getattr(scipy.stats, str(generator.name), None)
+    # It may also be a law of the user's, of the same name.
     is_known = type(generator) is type(known) and (generator.a, generator.b) == (known.a, known.b)
     if type(distribution) is not type(scipy.stats.norm()) or not (
         is_known or isinstance(generator, scipy.stats.rv_histogram)

@@ -209,7 +209,7 @@ class Truncated(ClosedForm):
     )
 
     def theta_ball(self) -> SimpleNamespace:
-        """Return g, delta_g, shift/scale, the loss at the ``end`` of the support, s, k (``left``), Q(L = inf)."""
+        """Return g, delta_g, shift/scale, the loss at the end of the support, s, k (``left``), Q(L = inf)."""
         scale, shift, cut = map(to_balls, (self.scale, self.shift, self.cut))
         near, far = (cut - shift) / scale, cut / scale  # Q(L = inf) k is the mass between
         if self.normal:

@@ -339,6 +339,7 @@ def numbers(name: str, value: Any, check: Callable[[str, Any], float]) -> float 
 
 
 def _check_mechanism(name: str, value: Any) -> Mechanism:
+    """Return a mechanism that nests at most 16, itself included; raise an error for anything else."""
     if not isinstance(value, Mechanism):
         remedy = "; write Custom(plan.guarantee())" if hasattr(value, "guarantee") else ""
         raise KindError(f"{name} must be one of tradeoff.mechanisms, got {shown(value)}{remedy}")

@@ -184,8 +184,7 @@ class BandedFactorization(Mechanism):
     steps: int = integer_range("Number of rounds.")
     bands: int = integer_range(
         "Number :math:`b` of bands of the strategy matrix: records are split in :math:`b` groups "
-        "beforehand, without looking "
-        "at them, and each round samples from the next group."
+        "beforehand, without looking at them, and each round samples from the next group."
     )
 
     def curve(self) -> TradeOff:

@@ -37,6 +37,7 @@ from tradeoff.pld.units import bound_product
 
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
+    """Return increasing numbers of steps, checked."""
     steps = number_list(name, value, partial(count, low=1, high=MOST), "integers")
     if any(first >= second for first, second in pairwise(steps)):
         raise domain(name, value, "increasing")
@@ -317,11 +318,9 @@ class MatrixMechanism(Mechanism):
         "Standard deviation of :math:`z` over the l2-norm of the change of one step.", "(0, inf]"
     )
     sensitivity: float | None = real_range(
-        "Largest norm of :math:`C u` over all changes :math:`u` of neighbours, "
-        "with changes of norm 1 in single steps: with "
-        "one participation the largest column norm of :math:`C`; "
-        "``strategy_sensitivity`` has others. Leave it out "
-        "where a strategy is given.",
+        "Largest norm of :math:`C u` over all changes :math:`u` of neighbours, with changes of norm 1 in "
+        "single steps: with one participation the largest column norm of :math:`C`; "
+        "``strategy_sensitivity`` has others. Leave it out where a strategy is given.",
         "[0, inf)",
         default=None,
     )

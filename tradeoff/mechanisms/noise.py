@@ -1,7 +1,4 @@
-"""Additive noise: on the line, also bounded, and on the integers; histograms over unknown keys.
-
-Curves are T(noise, noise + sensitivity); ``loss`` is the sensitivity over the scale, rounded up.
-"""
+"""Additive noise, T(noise, noise + sensitivity): on the line, on the integers, and in histograms of keys."""
 
 from __future__ import annotations
 

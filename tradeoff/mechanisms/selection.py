@@ -188,9 +188,8 @@ class Rappor(Mechanism):
 
     epsilon: float = real_range("Loss of the whole answer in nats.", ANSWER_LOSS)
     hashes: int = integer_range(
-        "Number :math:`h` of bits a record sets; two records differ in at most :math:`2h` bits, "
-        "each kept with the odds "
-        r":math:`e^{\varepsilon/2h}` to 1.",
+        "Number :math:`h` of bits a record sets; two records differ in at most :math:`2h` bits, each kept "
+        r"with the odds :math:`e^{\varepsilon/2h}` to 1.",
         default=1,
     )
 
@@ -216,8 +215,7 @@ class Staircase(Mechanism):
     epsilon: float = real_range("Loss in nats: the log ratio of neighbouring steps.", ANSWER_LOSS)
     gamma: float | None = real_range(
         "Share of a step by which the top one is wider to either side; by default "
-        r":math:`1/(1 + e^{\varepsilon/2})`, which "
-        "has the least mean size.",
+        r":math:`1/(1 + e^{\varepsilon/2})`, which has the least mean size.",
         "[0, 1]",
         default=None,
     )
@@ -403,8 +401,7 @@ class BestOfRuns(Mechanism):
     )
     shape: float = real_range(
         r"Shape :math:`\eta` of the truncated negative binomial law of the number of runs: 0 logarithmic, "
-        "1 geometric; "
-        "inf for a Poisson number.",
+        "1 geometric; inf for a Poisson number.",
         "(-1, inf]",
         default=1.0,
     )

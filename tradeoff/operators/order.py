@@ -464,6 +464,7 @@ def _same_operator(f: TradeOff, g: TradeOff) -> Answer:
         return known(base, other)
     if symbols_of(f, g) or f.p < g.p:
         return None if symbols_of(f, g) else known(base, other) or None
+    # f.p > g.p: of one base f is lower, unless the base loses nothing.
     return False if base == other and (infinite_mass(base)[0] > 0 or largest_loss(base)[0] > 0) else None
 
 
@@ -565,7 +566,7 @@ def _polygons(f: TradeOff, metric: Metric) -> list[tuple[np.ndarray, np.ndarray]
     for vertices in sides:
         points = set(vertices)
         if metric == "levy":
-            corners = (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))
+            corners = (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))  # so that x is from -1 to 1
             points = {(a - b, (a + b) / 2) for a, b in (*vertices, *corners)}
         x, y = (np.array(v, dtype=object) for v in zip(*sorted(points), strict=True))
         result.append((x, y))
