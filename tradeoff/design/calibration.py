@@ -305,7 +305,7 @@ class Search:
         if start is None:
             return
         steps = (sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1))
-        blind = (self._new_place(self._place(start) + step) for step in steps)
+        farther = (self._new_place(self._place(start) + step) for step in steps)
         for _ in range(_MAX_EVALUATIONS):
             two, t = list({p.gap: p for p in self._decided if math.isfinite(p.gap)}.values())[:2], None
             if len(two) == 2:
@@ -316,7 +316,7 @@ class Search:
                 if self.integer and self._number(t) == two[0].x:
                     t = self._place(max(two[0].x + math.copysign(1.0, step), 0.0))
                 t = self._new_place(t)
-            t = next((t for t in blind if t is not None), None) if t is None else t
+            t = next((t for t in farther if t is not None), None) if t is None else t
             if t is None or self._bracket:
                 return
             self._tried(self._number(t))

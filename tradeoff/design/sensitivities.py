@@ -190,11 +190,11 @@ def _nodes(
 
     ``SizeError`` where a transform needs too many nodes of its own.
     """
-    c, step, size = place.c, place.step, 64  # the first block, whose size doubles
+    c, step, size = place.c, place.step, 64  # number of nodes, which doubles until the product is small
     # The product is followed to e^-25: with the factor added, 1e-10 of the integral is left out.
     decayed = 25.0
     transforms = [_transform(law, c, digits) for law in laws]
-    # At this frequency only atoms are left.
+    # At this frequency only atoms are left: if these do not decay, a Gaussian of variance tau^2 is added.
     remaining = -sum(n * t.far(1e100) for t, n in zip(transforms, counts, strict=True))
     tau = 0.0 if remaining > decayed else math.sqrt(2 * accuracy / abs(c * (c - 1)))
     logs = [np.zeros(0, complex)] * len(laws)
@@ -373,7 +373,7 @@ class Parameter(NamedTuple):
 
 
 def parameters(curve: TradeOff) -> Iterator[Parameter]:
-    """Yield the floats a curve is made from, also inside the operands of operators."""
+    """Yield the floats in build(*parts), a curve, and in those of its parts that are curves themselves."""
     build: Callable[..., TradeOff]
     if isinstance(curve, Tensor):
         parts, counts = zip(*curve.factors.items(), strict=True)
@@ -388,7 +388,7 @@ def parameters(curve: TradeOff) -> Iterator[Parameter]:
         names = list(given)
         parts = tuple(getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in names)
         if any(part is None is not each.default for part, each in zip(parts, given.values(), strict=True)):
-            return  # it does not keep what it was made of
+            return  # an argument is no attribute
     for at, (name, part) in enumerate(zip(names, parts, strict=True)):
 
         def put(fresh: Any, at: int = at) -> TradeOff:

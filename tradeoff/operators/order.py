@@ -325,6 +325,7 @@ def _above_lines(f: TradeOff, g: TradeOff) -> Answer:
             doubtful += [sign * x for (x, _, delta), high in zip(rest, most, strict=True) if high > delta]
         if False in answers:
             return False
+    # g may be f.lower itself, whose lines the bounds on delta do not decide.
     if not doubtful or (isinstance(g, PiecewiseLinear) and compare_polygons(f.lower, g)):
         return True
     raise _undecided(doubtful[0])

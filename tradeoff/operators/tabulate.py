@@ -4,8 +4,8 @@ A node is a loss eps with bounds on the profile delta(eps), a cell the interval 
 e^eps the profile is convex. So in a cell it lies under the chord of its upper bounds, and above the chords of
 the neighbouring cells prolonged: statements about every eps, made from finitely many.
 
-A ``Line`` (a, b, c) is a alpha + b beta = c, in integers; points and lines are multiples of 2^-1074, of which
-``ONE`` makes 1 and ``whole(x)`` the float x. A line below a curve takes one delta, s alpha + beta = 1 -
+A ``Line`` (a, b, c) of integers is a alpha + b beta = c, a ``Point`` (alpha, beta) in units of 2^-1074:
+``ONE`` units are 1, ``whole(x)`` the float x. A line below a curve takes one delta, s alpha + beta = 1 -
 delta(log s), and whole curves are polygons of a thousand such lines. A polygon is rounded ``up`` if it is to
 be above the curve, else down. Operators with a formula for beta alone get delta and epsilon from polygons
 about their operands. Where a tolerance needs more, these are refined only about the type I error at which the
