@@ -357,7 +357,7 @@ class TradeOff(CurveHooks, CurveMethods):
 
     @property
     def _whole(self) -> Tabulated:
-        """Polygons below and above f at every alpha, cached by query options."""
+        """Piecewise-linear bounds on f at every alpha, cached by query options."""
         self.require_numbers()
         name = f"whole {self.tightness}"  # equal curves may differ in it
         return cache_by_options(self, name, lambda: self._tabulated().described(self))

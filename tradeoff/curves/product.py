@@ -128,21 +128,21 @@ class Tensor(TradeOff):
 
     @cached_property
     def _scaled(self) -> tuple[Any, TradeOff] | None:
-        """Product of the factors f_{0,delta}, which scale the axes, and product of the others; or None."""
+        """Product of the factors f_{0,delta}, which scale the axes of the others, and theirs; or None."""
         leaks = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
         rest = ((factor, n) for factor, n in self.factors.items() if factor.leak is None)
         return (tensor(leaks), tensor(rest)) if leaks else None
 
     @property
     def _answer(self) -> Callable[[Question, Array, float | None], Pair]:
-        """Function that bounds the answers to a question, from its kind, arguments and tolerance."""
+        """Function that bounds the answers to a question."""
         if self._scaled is not None:
             return partial(self._answer_scaled, *self._scaled)
         return self._engines.sides[0].answer if self._engines.exact else self._engines.answer
 
     @staticmethod
     def _answer_scaled(scale: Any, rest: TradeOff, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound (1 - d) f(alpha/(1 - d)), d + (1 - d) delta_f, epsilon_f((delta - d)/(1 - d)); f the rest."""
+        """Bound by (1 - d) f(alpha/(1 - d)), d + (1 - d) delta_f, or epsilon_f, f the ``rest``."""
         leak, kept = scale.mass_at_infinity, scale.kept
         if question == "delta":
             low, high = leak + kept * Bounds(*certified_delta(rest, at, tol))
@@ -251,8 +251,7 @@ class Tensor(TradeOff):
 class _Engines:
     """Compositions of laws below and above each factor of a product.
 
-    ``known`` are the pairs of laws (below, above, copies) of factors, but of those with a law for lattices
-    alone, which are made of products: ``nested``, if there is one, composes these too.
+    ``nested``, if there is one, composes laws that hold for lattices alone, of factors made of products.
     """
 
     def __init__(self, factors: Mapping[TradeOff, int], *, symmetric: bool) -> None:
