@@ -230,7 +230,7 @@ class _Problem:
         return math.log(max(answer, MIN_PROBABILITY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:
-        """Return rho of every part at scale 1 where it is Gaussian noise and goes as scale^-2, else NaN."""
+        """Return the rho of zCDP of every part at scale 1, if it is Gaussian and goes as scale^-2; else NaN."""
 
         def rho(curve: TradeOff) -> float:
             total = 0.0

@@ -113,7 +113,7 @@ class TreeAggregation(Mechanism):
     def squared_sensitivity(self) -> int:
         """Squared l2-norm of the change of all nodes, for changes of norm 1 in every step of a record."""
         apart = self.separation if self.participations > 1 else self.steps
-        nodes: list[tuple[int, int]] = []
+        nodes: list[tuple[int, int]] = []  # roots: of a completed tree one, else one a binary digit
         for start, end in pairwise((0, *self.restarts, self.steps)):
             data = end - start
             if self.completion and end < self.steps:

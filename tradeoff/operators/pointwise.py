@@ -73,7 +73,7 @@ def _maximum_or_hull(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff
     level = min(f.tightness for f in curves)
     if len(distinct) == 1:
         return limited(distinct[0], level)
-    level = BOUND if largest else min(level, ENVELOPE)  # each pair may have one guarantee of a maximum alone
+    level = BOUND if largest else min(level, ENVELOPE)  # no pair need attain a maximum
     if all(isinstance(f, PiecewiseLinear) for f in distinct):
         return limited(reduce(partial(pointwise, largest=largest), distinct), level)
     return limited(kind(*distinct), level)
