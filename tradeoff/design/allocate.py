@@ -230,7 +230,7 @@ class _Problem:
         return math.log(max(answer, MIN_PROBABILITY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:
-        """Return the rho of zCDP of every part at scale 1, if it is Gaussian and goes as scale^-2; else NaN."""
+        """Return zCDP's rho of every part at scale 1, if it is Gaussian and goes as scale^-2; else NaN."""
 
         def rho(curve: TradeOff) -> float:
             total = 0.0
@@ -261,22 +261,22 @@ class _Problem:
                 # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
                 loss = -result.mu * float(ndtri(result.tight_at / (1 - self.failure))) - result.mu**2 / 2
                 answer, where = result.bounds, {"epsilon": loss} if math.isfinite(loss) else {}
-        lines: list[Integral | None] = [None]
+        integrals: list[Integral | None] = [None]  # of each order; none where only differences are possible
         if where:
             self.evaluations += 1
             # change of delta by a Gaussian added to a product of atoms, for prices only
-            lines = [integral(each, accuracy=1e-3, **where) for each in both_orders(self.order(x))]
-        sides = [(line.loss, line.delta, k == 0, line) for k, line in enumerate(lines) if line is not None]
-        if len(sides) < len(lines):
+            integrals = [integral(each, accuracy=1e-3, **where) for each in both_orders(self.order(x))]
+        sides = [(one.loss, one.delta, k == 0, one) for k, one in enumerate(integrals) if one is not None]
+        if len(sides) < len(integrals):
             steps = self.apart * np.eye(len(x))
             each = [self.bound_answer(x - step).upper - self.bound_answer(x + step).upper for step in steps]
             return np.array(each), self._shortfall((answer or self.bound_answer(x)).upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
-        _, _, forward, line = max(sides)  # the order that loses more
+        _, _, forward, worse = max(sides)  # the order that loses more
         moves = [(low, high) if forward else (~low, ~high) for low, high in pairs]
-        gains = [n * line.change(*move) for n, move in zip(self.counts, moves, strict=True)]
-        prices = np.array([-line.gain(gain, of="epsilon") for gain in gains])
-        return prices, self._shortfall(answer.upper if answer else line.loss)
+        gains = [n * worse.change(*move) for n, move in zip(self.counts, moves, strict=True)]
+        prices = np.array([-worse.gain(gain, of="epsilon") for gain in gains])
+        return prices, self._shortfall(answer.upper if answer else worse.loss)
 
     def unequal(self, x: Array) -> tuple[Array, float]:
         """Return log(price/saving) for each, shares of their sums: 0 is best; and the shortfall."""
