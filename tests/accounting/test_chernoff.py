@@ -14,7 +14,13 @@ from tests.strategies import log_uniform
 from tests.truth.balls import digits
 from tests.truth.continuous import Gaussian
 from tradeoff.accounting.contour.engine import ContourCache
-from tradeoff.accounting.contour.line import _LEAST, _MOST, Chernoff, ContourLine, chernoff_epsilon
+from tradeoff.accounting.contour.line import (
+    _POLYNOMIAL_ABOVE,
+    _POLYNOMIAL_BELOW,
+    Chernoff,
+    ContourLine,
+    chernoff_epsilon,
+)
 from tradeoff.accounting.contour.place import LEFT
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import binomial_law
@@ -141,8 +147,11 @@ def added(powers, factor, z):
 def test_sum_of_line_errs_within_bounds(size, silent, c):
     line = drawn(size, c)
     line.log[500 : 500 + silent] -= 90.0
-    sign, sides = (1 if c > 1 else -1), [(_MOST, (arb(TAU) ** 2 / 8).exp()), (_LEAST, arb(1))]
-    sums, charged = line._at(AT)
+    sign, sides = (
+        (1 if c > 1 else -1),
+        [(_POLYNOMIAL_ABOVE, (arb(TAU) ** 2 / 8).exp()), (_POLYNOMIAL_BELOW, arb(1))],
+    )
+    sums, charged = line._sum_nodes(AT)
     assert (len(line._sums.values) == 2) == (size == 192)
     assert (len(line._sums.rows) < size / 64 / 4) == (silent > 0)
     for (powers, factor), result, most in zip(sides[::sign], sums, charged, strict=True):
@@ -164,7 +173,7 @@ def test_line_that_is_nothing_everywhere_has_bounds():
 
 def test_polynomials_bound_time_value_of_gaussian():
     """1 - u M(u), between neighbours: M falls, u M(u) rises, and so does every single power."""
-    most, least = ([arb(a) for a in powers] for powers in (_MOST, _LEAST))
+    most, least = ([arb(a) for a in powers] for powers in (_POLYNOMIAL_ABOVE, _POLYNOMIAL_BELOW))
     grid, root = [arb(k) / 1024 for k in range(4097)], arb(2).sqrt()
     mills = [(u * u / 2).exp() * (u / root).erfc() * (arb.pi() / 2).sqrt() for u in grid]
     for u, v, here, after in zip(grid, grid[1:], mills, mills[1:], strict=False):
@@ -184,7 +193,7 @@ def test_beyond_last_node_bounds_integral(share, last):
     cut = share * math.exp(-(last**2) / 2)
     line = drawn(64, 1.5)
     line = replace(line, tail_bound=cut, step=last / TAU / 63)
-    for result, (powers, factor) in zip(line._truncation.tolist(), line._taken, strict=True):
+    for result, (powers, factor) in zip(line._truncation.tolist(), line._polynomials, strict=True):
         with mp.workdps(20):
 
             def kernel(v, powers=powers, factor=factor):

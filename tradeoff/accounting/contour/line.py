@@ -1,12 +1,16 @@
 """One vertical line Re z = c: the product of all transforms on it, and delta from it, from both sides.
 
-    psi(x) = (1/2 pi) int e^(K(c + iy) - (c - 1 + iy) x) kernel(c + iy) dy
+    psi(x) = (1/2 pi) int e^(K(c + iy) - (c - 1 + iy) x) kernel(c + iy) dy,  K(z) = sum n_i log E_P e^(z L_i),
 
 is delta(x) less the mass at infinity for c > 1, with kernel 1/(z (z - 1)), and 1 - delta(x) for 0 < c < 1,
-with the kernel's sign changed (Zhu, Dong, Wang 2022). psi is positive and e^((c - 1) x) psi(x) is aliased by
-the trapezoid rule: the sum over all nodes is never below the truth. Chernoff's bound at one real point bounds
-the aliases, and psi where there is no line. Beyond the last node a walk shows how small prod |rho_i|^n_i
-stays, and ends where the transforms' own tail bounds take over.
+with the kernel's sign changed (Zhu, Dong, Wang 2022). c is the tilt, y a frequency in 1/nats, and with
+rho_i(y) = e^(K_i(c + iy) - K_i(c)) the "product" is prod (rho_i(y) e^(-iy m_i))^n_i, m_i a mean tilted loss.
+
+Nodes are the frequencies k step that the trapezoid rule sums. It repeats e^((c - 1) x) psi(x) at the period
+2 pi/step; psi is positive, so these aliases are too, and the sum over all nodes is never below the truth.
+Chernoff's bound at one real point bounds the aliases, and psi where there is no line. The truncation is the
+integral past the last node: there a walk over intervals of y shows how small prod |rho_i|^n_i stays, and ends
+where the transforms' own tail bounds take over. Where the product does not decay, a Gaussian is added.
 """
 
 from __future__ import annotations
@@ -32,13 +36,12 @@ Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 DIGITS = 42.0  # quadratures err by e^-DIGITS, over all rounds together
 _DEEP = 8.5  # frequencies, in units of 1/tau, past which e^(-tau^2 y^2/2) leaves nothing at all
 
-# Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M: ``LEFT`` is the area between them.
-_LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
+# Below and above 1 - u M(u), u >= 0, with Mills' ratio M: `place.LEFT` is the area between them.
+_POLYNOMIAL_BELOW, _POLYNOMIAL_ABOVE = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
 
-_BLOCK = 32  # terms whose phases are computed; those of the next ones are theirs times one more phase
-_MANY = 6 * _BLOCK  # terms from which that pays, and is charged no more rounding
+_BLOCK = 32  # nodes whose phases are computed; those of other blocks are theirs times one more phase
+_MANY = 6 * _BLOCK  # nodes from which that pays, and is charged no more rounding
 _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
-
 
 _SILENT = 120.0  # nodes of a long block where the product is below e^-_SILENT are skipped
 _FACTORS = 64  # fewest factors worth sharing among jobs
@@ -46,7 +49,7 @@ _RAREST = 800.0  # nothing that a float holds is below e^-800
 
 
 class Chernoff(NamedTuple):
-    """A real point c of the strip: K(c) from above. It bounds psi(x) by e^(K(c) - (c - 1) x) kappa(c)."""
+    """A real tilt c and ``log_m`` >= K(c): psi(x) <= e^(log_m - (c - 1) x) kappa(c), kappa of `place`."""
 
     c: float
     log_m: float
@@ -62,11 +65,8 @@ class Chernoff(NamedTuple):
 
 
 def try_chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
-    """Return K(c) from above, infinite where a quadrature is too large.
-
-    Where the truth is K(0) or K(1), at most 0, use that.
-    """
-    if c in {0.0, 1.0}:
+    """Bound K(c) from above, by infinity where a quadrature is too large."""
+    if c in {0.0, 1.0}:  # logs of finite masses, at most 0
         return Chernoff(c, 0.0)
     try:
         each = [(n, law.transform(c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
@@ -88,15 +88,17 @@ def chernoff_epsilon(
 
 
 def _size(terms: Sequence[float]) -> float:
+    """Return sum |terms|, to which the rounding of their sum is relative."""
     return math.fsum(map(abs, terms))
 
 
 class Sums(NamedTuple):
-    """Terms values e^(i (mean - x) y), y = k step, of sums: a row for each, or rows of _BLOCK above _MANY.
+    """One sum, or a lower and an upper one, of ``values`` e^(i (mean - x) y) over the nodes y = k step.
 
-    Of these only ``rows`` in which there is more than rounding are left, by their index. Bounds, one a sum,
-    on its error (that of the product, the rows left out, and the integral past the last node), its rounding,
-    and sum of |values| y.
+    ``values`` has a row for each sum; of more than _MANY nodes, for each sum and each block of _BLOCK nodes
+    that is more than rounding: ``rows`` are the indices of these blocks. Three bounds for each sum: ``error``
+    (of the product, of blocks left out, and truncation), ``rounding``, and ``moment`` = sum |values| y, which
+    an error of mean - x is multiplied by.
     """
 
     step: float
@@ -111,9 +113,11 @@ class Sums(NamedTuple):
 class ContourLine:
     """Values of the product at frequencies k step, k = 0 ... N, their errors, and bounds on the rest.
 
-    Beyond the last one |prod rho_i^n_i| is at most ``tail_bound``, or with a Gaussian of mu = tau =
-    ``smoothing_width`` added, up to _DEEP/tau, tail_bound e^(-tau^2 (y^2 - last^2)/2). ``scale`` is the
-    spread of the integrand about the saddle.
+    At node k the product is within ``error`` of e^``log``; K(c) is within ``log_m_error`` of ``log_m``, and
+    ``mean`` (known to ``mean_error``) is sum n_i m_i. Past the last node |prod rho_i^n_i| is at most
+    ``tail_bound``, or with a Gaussian of mu = tau = ``smoothing_width`` added, up to _DEEP/tau, tail_bound
+    e^(-tau^2 (y^2 - last^2)/2). ``left`` and ``right`` bound the aliases from either side; ``scale`` is the
+    spread of the integrand about the saddle: how far, in nats, from the center the line serves.
 
     The Gaussian adds the time value int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2 pi) to the hockey-stick, d
     = L - x. Without e^(-t^2/8) that is tau e^(d/2) phi(u) (1 - u M(u)), u = |d|/tau, M Mills' ratio. So one
@@ -138,7 +142,7 @@ class ContourLine:
     smoothing_width: float
     scale: float
     lasting_terms: int = 0
-    """Terms of a node, as many at each of a line with a Gaussian, where more than e^-20 of atoms lasts."""
+    """Where the product stays above e^-20, as of atoms: terms summed at its last node; else 0."""
 
     @property
     def last(self) -> float:
@@ -146,15 +150,15 @@ class ContourLine:
         return self.step * (len(self.log) - 1)
 
     @property
-    def _taken(self) -> tuple[tuple[Powers, float], ...]:
-        """Polynomials, and factors over tau^2, taken off the hockey-stick for both bounds."""
-        both = (_MOST, math.exp(self.smoothing_width**2 / 8)), (_LEAST, 1.0)
+    def _polynomials(self) -> tuple[tuple[Powers, float], ...]:
+        """The polynomial, and its factor over tau^2, that is taken off for the lower and the upper bound."""
+        both = (_POLYNOMIAL_ABOVE, math.exp(self.smoothing_width**2 / 8)), (_POLYNOMIAL_BELOW, 1.0)
         # A term taken off delta is added to 1 - delta.
         return both if self.c > 1 else both[::-1]
 
     @cached_property
     def _sums(self) -> Sums:
-        """Sums (1/2 pi) int prod rho^n kernel dy that bound psi: one for both without smoothing."""
+        """Sums (1/2 pi) int product kernel dy that bound psi: one for both sides without smoothing."""
         count, rows = len(self.log), len(self.log) > _MANY
         values = np.zeros(
             (2 if self.smoothing_width else 1, count + (-count % _BLOCK if rows else 0)), complex
@@ -175,8 +179,8 @@ class ContourLine:
                 moment[k] += np.sum(sizes * y)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
         # the rest; terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
-        # In rows a phase is a product of two: 44 units, and 3 for a row times its phase; a row's sum errs by
-        # sqrt(2) 2 32 more, that of 32 rows by 32, and that of those by their number.
+        # In blocks a phase is a product of two: 44 units, and 3 for a block times its phase; a block's sum
+        # errs by sqrt(2) 2 32 more, that of 32 blocks by 32, and that of those by their number.
         units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if rows else count + 32
         rounding = (units + (48 if self.smoothing_width else 0)) * UNIT * size * (1 + 1e-9)
         error, kept = error * (1 + 1e-9) + self._truncation, np.zeros(1)
@@ -191,7 +195,7 @@ class ContourLine:
         return Sums(self.step, values, kept, error, rounding, moment)
 
     def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
-        """Yield the kernel of every sum, and the sum of the sizes of its parts."""
+        """Yield for each sum its kernel at frequencies y, and the sum of |parts| that rounding is part of."""
         z, sign, tau = (self.c + 1j * y).astype(complex), 1 if self.c > 1 else -1, self.smoothing_width
         stick = 1 / (z * (z - 1) * sign)
         size = np.abs(stick)
@@ -200,12 +204,13 @@ class ContourLine:
             return
         s = (tau * (z - 0.5)) ** 2
         for powers, factor in self._taken:
-            square, sizes = factor * tau**2, _sizes(powers)
-            yield stick - sign * square * _added(powers, s), size + square * _added(sizes, np.abs(s))
+            square = factor * tau**2
+            parts = size + square * _gaussian_factor(_absolute(powers), np.abs(s))
+            yield stick - sign * square * _gaussian_factor(powers, s), parts
 
     @property
     def _truncation(self) -> Array:
-        """Bound the integral past the last node: up to _DEEP/tau, and from the node before that on.
+        """Bound the integral past the last node for each sum: up to _DEEP/tau, and from one step before on.
 
         |z (z - 1)| >= y^2 leaves 1/y of the hockey-stick's kernel. With v = tau y, int_v^inf s^k e^((v^2 -
         s^2)/2) ds is at most m, v + m and v^3 + 3v + 3m for k = 0, 2, 4, m = min(1/v, sqrt(pi/2)) >= M(v).
@@ -215,38 +220,39 @@ class ContourLine:
         if not tau:
             return np.array([self.tail_bound / (math.pi * self.last)])
         deep = max(_DEEP - tau * self.step, tau * self.last)
+        # |s| is aside + v^2: k are the powers of v in a polynomial's factor.
         result, aside, k = np.zeros(2), (tau * (self.c - 0.5)) ** 2, np.array([0, 2, 4])
         for bound, v in ((self.tail_bound, tau * self.last), (math.exp(-deep * deep / 2), deep)):
             m, top = min(1 / v, math.sqrt(math.pi / 2)), np.maximum(v * v, k)
             whole = np.array([m, v + m, v**3 + 3 * v + 3 * m])
             whole += tau * self.step * (top > v * v) * top ** (k / 2) * np.exp((v * v - top) / 2)
             for side, (powers, factor) in enumerate(self._taken):
-                (_, b, c), still = _sizes(powers), _added(_sizes(powers), aside)
-                added = factor * float(np.dot([still, b + c * (6 + 2 * aside), c], whole))
+                (_, b, c), constant = _absolute(powers), _gaussian_factor(_absolute(powers), aside)
+                added = factor * float(np.dot([constant, b + c * (6 + 2 * aside), c], whole))
                 result[side] += bound * tau / math.pi * (1 / v + added)
         return result * (1 + 1e-9)
 
     def noise(self, x: float) -> float:
-        """Return the rounding of the sum at a loss, relative to it."""
+        """Return the error of the first sum at a loss but for truncation, relative to the sum: its noise."""
         total, off = self._at(np.array([x]))
         return float((off[0, 0] - self._truncation[0]) / max(abs(total[0, 0]), TINY))
 
     def psi(self, x: Array) -> tuple[Array, Array]:
-        """Bound psi at losses x; cost is one multiplication a node and loss, or two."""
+        """Bound psi at losses x from below and above: K, aliases and every error included."""
         total, off = self._at(x)
         low = total[0] - off[0] - self._alias(self.left, x) - self._alias(self.right, x)
         high = total[-1] + off[-1]
         # The exponent is a difference, a product and a difference; an exponential and products cost 16.
         exponent = self.log_m - (self.c - 1) * x
         slack = self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x))
-        # Beyond e^500 rounding alone is more than 1, and bounds are trivial; 1e40 keeps them finite.
+        # Above e^500 rounding alone is more than 1, and bounds are trivial; 1e40 keeps them finite.
         with np.errstate(invalid="ignore"):  # where an exponent has no digits
             least, most = (np.exp(np.fmin(each, 500.0)) for each in (exponent, exponent + slack))
             lower = np.maximum(low, 0.0) * least * (1 - slack) - SUBNORMAL
         return np.fmax(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
 
-    def _at(self, x: Array) -> tuple[Array, Array]:
-        """Return Re sum of values e^(i (mean - x) y) and its error, a row a sum."""
+    def _sum_nodes(self, x: Array) -> tuple[Array, Array]:
+        """Return each sum of ``Sums`` at losses x, real part, and its error: arrays (sums, losses)."""
         sums = self._sums
         result = np.empty((len(sums.error), len(x)))  # none depends on those passed with it
         if len(sums.values) == len(sums.error):
@@ -258,14 +264,15 @@ class ContourLine:
                 for total, values in zip(result, sums.values, strict=True):
                     total[some] = np.add.reduce(cosine * values.real - sine * values.imag, axis=1)
         else:
-            # e^(i pace (y + y')) = e^(i pace y) e^(i pace y'): each errs within the charge.
+            # A node is y in its block and y' its start: e^(i pace (y + y')) = e^(i pace y) e^(i pace y').
             size = len(sums.rows)
             y, starts = sums.step * np.arange(_BLOCK, dtype=float), sums.step * sums.rows
             each = max(1, _PIECE // size)
             for first in range(0, len(x), each):
                 some = slice(first, first + each)
                 pace = (self.mean - x[some])[:, None]
-                within, between = (_unit(phase) for phase in (pace * y, _BLOCK * (pace * starts)))
+                phases = pace * y, _BLOCK * (pace * starts)
+                within, between = (np.cos(phase) + 1j * np.sin(phase) for phase in phases)
                 for total, values in zip(result, sums.values.reshape(-1, size, _BLOCK), strict=True):
                     # Not by BLAS, whose sums depend on their number; any order of sums is charged.
                     rows = between * np.einsum("ij,kj->ki", values, within)
@@ -278,8 +285,8 @@ class ContourLine:
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound the sum over m > 0 of e^(+-(c - 1) m A) psi(x +- m A), the aliases on one side.
 
-        With A = 2 pi/step and the Chernoff point c' of the side it is, in units of e^(log_m - (c - 1) x), at
-        most e^(log_m' - log_m - (c' - c) x) kappa(c') e^(-|c' - c| A)/(1 - e^(-|c' - c| A)).
+        With the period A = 2 pi/step and the Chernoff point c', ``side``, it is, in units of e^(log_m -
+        (c - 1) x), at most e^(log_m' - log_m - (c' - c) x) kappa(c') r/(1 - r), r = e^(-|c' - c| A).
         """
         period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
         # In the true unit e^log_m, as the sum is: alias and sum then err together. Of large exponents 1e-9 is
@@ -291,19 +298,14 @@ class ContourLine:
         return np.asarray(share * (1 + 1e-9))
 
 
-def _added(powers: Powers, s: Any) -> Any:
-    """Return the factor of a Gaussian's transform for the polynomial in u^2."""
+def _gaussian_factor(powers: Powers, s: Any) -> Any:
+    """Return what a polynomial in u^2 multiplies a Gaussian's transform by (``ContourLine``)."""
     result = powers[0] + powers[1] * (1 + s)
     return result + powers[2] * (3 + s * (6 + s)) if powers[2] else result
 
 
-def _sizes(powers: Powers) -> Powers:
+def _absolute(powers: Powers) -> Powers:
     return abs(powers[0]), abs(powers[1]), abs(powers[2])
-
-
-def _unit(phase: Array) -> Complex:
-    """Return e^(i phase), each part as accurate as cosine and sine."""
-    return np.asarray(np.cos(phase) + 1j * np.sin(phase))
 
 
 def evaluate_line(
@@ -312,7 +314,7 @@ def evaluate_line(
     place: Placement,
     point: Callable[[float], Chernoff] | None = None,
 ) -> ContourLine | None:
-    """Return the line, or None where some density is unknown or a quadrature too large.
+    """Return the line of a placement, or None where some density is unknown or a quadrature too large.
 
     ``point`` returns the Chernoff points next to it, which other lines may share.
     """
@@ -323,25 +325,24 @@ def evaluate_line(
         transforms = [t for t in each if t is not None]
         if len(transforms) < len(laws):
             return None
-        log, error, tail_bound, terms = _decayed(transforms, counts, place)
+        log, error, tail_bound, terms = _evaluate_nodes(transforms, counts, place)
     except SizeError:  # a quadrature grew above its cap: the product decays too late
         return None
     left, right = point(place.left), point(place.right)
     if math.inf in (left.log_m, right.log_m):
         return None
-    smoothing = place.smoothing_width**2 * (place.c**2 - place.c) / 2
+    smoothing = place.smoothing_width**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
     logs = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
     errors = [n * t.log_m_error for n, t in zip(counts, transforms, strict=True)]
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
     # A count is a float up to 2^53 and rounded above it; its product and an exact sum are a rounding each.
     rounded = UNIT * (2 if max(counts) <= 2**53 else 4)
-    moved = 4 * UNIT * place.smoothing_width**2 * max(place.c, 0.5)
     return ContourLine(
         c=place.c,
         log_m=math.fsum(logs) + smoothing,
         log_m_error=math.fsum(errors) + rounded * _size(logs) + 4 * UNIT * _size([*logs, smoothing]),
         mean=math.fsum(means) + place.smoothing_width**2 * (place.c - 0.5),
-        mean_error=rounded * _size(means) + moved,
+        mean_error=rounded * _size(means) + 4 * UNIT * place.smoothing_width**2 * max(place.c, 0.5),
         step=place.step,
         log=log,
         error=error,
@@ -354,51 +355,54 @@ def evaluate_line(
     )
 
 
-def _decayed(
+def _evaluate_nodes(
     transforms: Sequence[Transform], counts: Sequence[int], place: Placement
 ) -> tuple[Complex, Array, float, int]:
-    """Return log of the product at the nodes, absolute errors, a bound past the last one, ``lasting_terms``.
+    """Return the ``log``, ``error``, ``tail_bound`` and ``lasting_terms`` of a line.
 
-    The nodes go on until the truncation is below ``place.goal``; where the cost allowed is spent before, or
-    more than e^-20 of a product without smoothing lasts, the bounds are wider.
+    Blocks of nodes, each as long as all before, are added until the truncation is below ``place.goal``; where
+    the cost allowed is spent before, or more than e^-20 of a product without smoothing never decays, the
+    bounds are wider.
     """
-    lasting = -far(
-        transforms, counts, 1e100, _RAREST, cheap=True
-    )  # minus log of the part of atoms, which lasts
+    # Minus the log of what atoms leave at all frequencies: a quick bound, or a better one where it is large.
+    lasting = -bound_past(transforms, counts, 1e100, _RAREST, cheap=True)
     if lasting < _RAREST:
-        lasting = -far(transforms, counts, 1e100, _RAREST)
-    tau, stop, gone = place.smoothing_width, math.inf, math.inf
+        lasting = -bound_past(transforms, counts, 1e100, _RAREST)
+    tau, stop, gaussian_end = place.smoothing_width, math.inf, math.inf
     if tau:
         # Where the product is at most e^-lasting, the integral past y = depth/tau is at most
-        # tau e^(-lasting - depth^2/2); from ``gone`` on the Gaussian is nothing.
+        # tau e^(-lasting - depth^2/2); from ``gaussian_end`` on the Gaussian is nothing.
         depth = math.sqrt(2 * max(math.log(tau / place.goal) - lasting, 2.0))
-        stop, gone = min(depth, _DEEP) / tau, _DEEP / tau
+        stop, gaussian_end = min(depth, _DEEP) / tau, _DEEP / tau
     jobs = query_options().jobs
-    sums = _sums if jobs == 1 or len(transforms) < _FACTORS else partial(_run_jobs, jobs)
+    sums = _sum_logs if jobs == 1 or len(transforms) < _FACTORS else partial(_run_jobs, jobs)
     log, error, size, spent, blocked = [], [], 0, 0.0, 0.0
     while True:
         end = max(2 * size, 64)
         if end * place.step > stop:
             end = max(math.ceil(stop / place.step) + 1, size + 1)
         block: Array = place.step * np.arange(size, end, dtype=float)
-        values, slip, ceiling = sums(transforms, counts, block)
-        absent = ceiling <= -_SILENT
+        values, log_error, ceiling = sums(transforms, counts, block)
+        absent = ceiling <= -_SILENT  # later factors were skipped there
         # The truth is in the unit disc: moving there brings the value no farther from it.
         values.real = np.where(absent, -np.inf, np.minimum(values.real, 0.0))
-        modulus, near = np.exp(values.real), (slip < 0.5) & ~absent
-        off = np.where(near, modulus * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + modulus)
+        modulus, near = np.exp(values.real), (log_error < 0.5) & ~absent
+        deviation = np.where(
+            near, modulus * np.expm1(np.where(near, log_error, 0.0)), np.exp(ceiling) + modulus
+        )
         smooth = (tau * block) ** 2 / 2
         log.append(values - smooth)
         # Three roundings of a square, and twice that of its node, move both; the exponential and the products
         # are of the line's own 32 units.
-        moved = 6 * UNIT * smooth * (off + np.exp(values.real))
-        error.append((off + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
+        moved = 6 * UNIT * smooth * (deviation + np.exp(values.real))
+        error.append((deviation + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
         size, last = size + len(block), float(block[-1])
         spent += len(block) * _cost(transforms, last)
         level = -math.fsum(map(math.log, (place.goal, math.pi, last)))  # the product may underflow
-        # Where a walk has failed the product is too large: the next one starts there, or four times as far.
+        # Where a walk has failed the product is too large: the next one starts there, or four times as far;
+        # where it went through, ``blocked`` is infinite and the goal is met.
         if blocked <= last < stop and lasting > level and ceiling[-1] < -1.1 * level:
-            reached = stays_below(transforms, counts, level, last, gone, place.most)
+            reached = stays_below(transforms, counts, level, last, gaussian_end, place.most)
             blocked = reached if reached == math.inf else min(reached, 4 * last)
         if blocked == math.inf:
             bound = -level
@@ -408,7 +412,7 @@ def _decayed(
             or size >= query_options().most(NODE_BYTES)
             or spent + min(size, stop / place.step + 1 - size) * _cost(transforms, 2 * last) > place.most
         ):
-            bound = far(transforms, counts, last)
+            bound = bound_past(transforms, counts, last)
         else:
             continue
         tail_bound = math.exp(bound - (tau * last) ** 2 / 2) * (1 + 1e-9)
@@ -417,23 +421,23 @@ def _decayed(
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:
-    """Return the terms of the product at y: infinitely many where a quadrature grows above its cap."""
+    """Return the terms of the product at one node y: infinitely many if a quadrature grows above its cap."""
     try:
         return max(NODE_TERMS, sum(t.cost(y) for t in transforms))
     except SizeError:
         return math.inf
 
 
-def _sums(
+def _sum_logs(
     transforms: Sequence[Transform], counts: Sequence[int], y: Array, terms: int | None = None
 ) -> LogRatio:
-    """Sum logarithms, their errors and ceilings; later factors skip frequencies where nothing is left.
+    """Return the ``LogRatio`` of the product at nodes y; later factors skip nodes where nothing is left.
 
-    A count and its product cost two units of a term, and each of the ``terms`` summed in all one of all
-    sizes.
+    A count and its product cost two units of a term, and each of the ``terms`` (factors) summed in all, other
+    jobs' included, one of all sizes.
     """
     if len(y) > _PIECE:
-        parts = [_sums(transforms, counts, y[k : k + _PIECE], terms) for k in range(0, len(y), _PIECE)]
+        parts = [_sum_logs(transforms, counts, y[k : k + _PIECE], terms) for k in range(0, len(y), _PIECE)]
         return LogRatio(*map(np.concatenate, zip(*parts, strict=True)))
     log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
     alive, units = np.arange(len(y)), (2 + (terms or len(transforms))) * UNIT
@@ -452,7 +456,7 @@ def _sums(
 
 
 def _run_jobs(jobs: int | None, transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> LogRatio:
-    """Return ``_sums`` computed by parallel jobs; the bounds allow for any order of summation."""
+    """Return ``_sum_logs``, the factors split among parallel jobs; bounds allow for any order of sums."""
     try:
         import joblib
     except ImportError as error:
@@ -462,7 +466,7 @@ def _run_jobs(jobs: int | None, transforms: Sequence[Transform], counts: Sequenc
     each = _FACTORS // 2
     starts = range(0, len(transforms), each)
     parts = [(transforms[i : i + each], counts[i : i + each], y, len(transforms)) for i in starts]
-    done: list[LogRatio] = joblib.Parallel(n_jobs=jobs)(joblib.delayed(_sums)(*part) for part in parts)
+    done: list[LogRatio] = joblib.Parallel(n_jobs=jobs)(joblib.delayed(_sum_logs)(*part) for part in parts)
     return LogRatio(*(sum(column) for column in zip(*done, strict=True)))
 
 
@@ -474,10 +478,10 @@ def stays_below(
     stop: float,
     max_terms: float,
 ) -> float:
-    """Return the frequency up to which sum n_i log|rho_i(y)| < -level from ``start`` on; inf where for good.
+    """Walk: return a frequency up to which sum n_i log|rho_i(y)| < -level from ``start`` on; inf if for good.
 
     One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is
-    below -level. Any subset of the factors gives a bound, since no term is positive. Beyond ``stop`` nothing
+    below -level. Any subset of the factors gives a bound, since no term is positive. Past ``stop`` nothing
     need be shown; after ``max_terms`` terms the walk stops where it is.
     """
     try:
@@ -496,14 +500,15 @@ def stays_below(
         at, spent, failed, ahead, tried = step * math.floor(start / step), 0.0, False, 8, 0
         while tried < 3200:  # steps double where they succeed, and so pass any frequency that matters
             # By the sixth step, when the best tail bound is computed, most walks have ended.
-            if at >= stop or far(few, powers, at, level, cheap=tried < 48) < -level:
+            if at >= stop or bound_past(few, powers, at, level, cheap=tried < 48) < -level:
                 return np.inf
             # Each point is the middle of an interval, which it clears to both sides.
             middle: Array = at + step * np.arange(1, 2 * ahead, 2, dtype=float)
             cleared = powers @ np.array([t.around(middle, step * (1 + 1e-9)) for t in few]) < -level
             run = ahead if cleared.all() else int(np.argmin(cleared))
             at += 2 * step * run
-            grown = run == ahead and not failed  # just halved, it would fail again
+            # Twice as far where all is cleared, but not just after halving: it would fail again.
+            grown = run == ahead and not failed
             spent, tried = spent + ahead * sum(t.cost(at) for t in few), tried + ahead
             more, failed = run == ahead and failed, run <= ahead // 2
             ahead = min(2 * ahead, 128) if more else ahead
@@ -515,7 +520,7 @@ def stays_below(
     return max(at, start)
 
 
-def far(
+def bound_past(
     transforms: Sequence[Transform],
     powers: Iterable[float],
     y: float,
@@ -523,7 +528,7 @@ def far(
     *,
     cheap: bool = False,
 ) -> float:
-    """Bound sum n_i log|rho_i| at y and above by as many factors as bring it below -enough."""
+    """Bound sum n_i log|rho_i| for all frequencies from y on, by the factors that bring it below -enough."""
     result = 0.0
     for t, n in zip(transforms, powers, strict=True):
         result += float(n * (t.bound_from(y) if cheap else t.far(y)))

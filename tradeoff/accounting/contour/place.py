@@ -1,4 +1,13 @@
-"""Where to draw a line for a question: saddle point, step and cost. Choices only: no bound rests on them."""
+"""Where to draw a line for a question: saddle point, step and cost. Choices only: no bound rests on them.
+
+The tilt c of a line Re z = c for the loss x is the saddle of e^(K(z) - (z - 1) x)/(z (z - 1)) on the real
+axis; the "size" there is psi over e^(K(c) - (c - 1) x). Chernoff's bound at a point c' right or left of c
+holds the aliases at a share _ALIAS of psi if the period 2 pi/step is at least
+
+    [K(c') - K(c) - (c' - c) x + log kappa(c') - log size - log _ALIAS]/|c' - c|,
+
+whose numerator is the "excess" and c' - c the "gap". The longer one of both sides is needed.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +23,17 @@ from tradeoff.pld.cumulant import Cumulant, SaddleTable
 NODE_BYTES = 256  # working memory of a node while a line is evaluated
 _ALIAS = 1e-14  # share of an answer that the neighbouring periods may add: rounding is as large
 GOAL = 1e-13  # share of an answer that may lie past the last node: more nodes gain nothing
-_SHARES = np.append(np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8))  # lower tilts less 1, of the saddle
+_SHARES = np.append(
+    np.linspace(0.0, 1.2, 37), np.geomspace(1.3, 8.0, 8)
+)  # tilts tried: c - 1 over the saddle's
 _REACH = np.geomspace(0.05, 60, 16)  # distances of Chernoff points tried, in tilted deviations
 
-# The integral between both bounds on a smoothed hockey-stick times phi(u), and a fifth for ends of lines.
+# int phi(u) (upper - lower polynomial)(u) du of a smoothed hockey-stick, `line`; a fifth is for ends of lines.
 LEFT = 0.48
 
 
 def log_kappa(c: float) -> float:
-    """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): 0 in the middle strip."""
+    """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)) for c > 1, and for 0 <= c <= 1 a bound, 0."""
     return (c - 1) * math.log1p(-1 / c) - math.log(c) if c > 1 else 0.0
 
 
@@ -33,8 +44,9 @@ def log_kappas(c: Array) -> Array:
 
 
 class Placement(NamedTuple):
-    """A line: c, two Chernoff points next to it, step, size past the last node, and the cost allowed.
+    """A line: tilt c, Chernoff points ``left`` and ``right`` of it, and ``step`` of frequencies.
 
+    Its truncation should be below ``goal`` times e^(K(c) - (c - 1) x), and it may sum ``most`` terms.
     ``scale`` is the spread of the integrand about the saddle: so far from the center e^(1/2) of the accuracy
     is lost. ``blur`` tau^2 estimates the relative error of psi after smoothing by a Gaussian of mu = tau, the
     ``smoothing_width``. ``log_psi`` estimates log psi; ``uneven`` is whether a lower tilt may have a much
@@ -66,9 +78,10 @@ class Placement(NamedTuple):
 
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
-    """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows.
+    """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows, else more.
 
     Such lines end at 5.5/tau or at most a tenth farther, with 1/512 of the smoothing's error after that.
+    ``each`` is the number of terms summed for a node.
     """
     nodes = min(query_options().most(NODE_BYTES), sharp.most / (1.1 * each))
     tau = float(max(least_smoothing(sharp, accuracy), 5.5 / (sharp.step * nodes)))
@@ -84,7 +97,7 @@ def least_smoothing(place: Placement, accuracy: float) -> float:
 def place_line(
     saddles: SaddleTable, x: float, most: float, log_psi: float | None, *, middle: bool
 ) -> Placement:
-    """Place a line at the loss x, in the strip of the saddles, 0 < c < 1 or c > 1.
+    """Place a line at the loss x, in the strip of the saddles: 0 < c < 1 (``middle``), or c > 1.
 
     ``log_psi`` is log psi(x), estimated where it is None. Where rare rounds lose much, K is nearly 0 up to c
     and very large above it: the saddle needs a long period on its right. A lower tilt has a shorter one, and
@@ -93,33 +106,34 @@ def place_line(
     cumulant, c = saddles.cumulant, saddles.tilt(x)
     value, _, variance = cumulant(c)
     spread = math.sqrt(2 * math.pi * (variance + c**-2 + (c - 1) ** -2))
-    size = value - (c - 1) * x - math.log(abs(c * (c - 1)) * spread) if log_psi is None else log_psi
+    if log_psi is None:
+        log_psi = value - (c - 1) * x - math.log(abs(c * (c - 1)) * spread)
     reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
     above, below = np.minimum(c + reach, ceiling), np.maximum(c - reach, floor)
-    result = _between(cumulant, x, most, (c, value, variance), below, above, size)
+    result = _place_at(cumulant, x, most, (c, value, variance), below, above, log_psi)
     if middle or not result.uneven:
         return result
     points = 1 + (c - 1) * _SHARES
     excess = cumulant.values(points) - (points - 1) * x + log_kappas(points)
-    excess = np.maximum(excess - size - math.log(_ALIAS), 1.0)
+    excess = np.maximum(excess - log_psi - math.log(_ALIAS), 1.0)
     gap = points - points[:, None]
     with np.errstate(divide="ignore"):
         periods = excess / np.abs(gap)  # of a line at the row, for a Chernoff point at the column
     left, right = (np.min(periods, axis=1, where=side, initial=math.inf) for side in (gap < 0, gap > 0))
-    # More room than that for aliases cancels in the sum.
+    # At other tilts than the saddle digits cancel in the sum, as many as the excess grows.
     k = int(np.argmin(np.log(np.maximum(left, right)) + excess / 3.0))
     lower = float(points[k])
     value, _, variance = cumulant(lower)
-    other = _between(cumulant, x, most, (lower, value, variance), points[:k], points[k + 1 :], size)
+    other = _place_at(cumulant, x, most, (lower, value, variance), points[:k], points[k + 1 :], log_psi)
     return other if other.step > 1.2 * result.step else result
 
 
 def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
-    """Return a placement of a shorter period past the saddle, if there is one.
+    """Return a placement of a shorter period at a tilt past the saddle, or ``sharp`` if there is none.
 
     Aliases from the left fall as e^-((c - 1) period), slowly near c = 1. Tilts two deviations or one past
-    the saddle have a half or a third of the period, where e^(Gaussian) leaves more than rounding: they may
+    the saddle have a half or a third of the period. Smoothing errs by more than rounding, so that they may
     lose a factor of e^6 against the saddle.
     """
     value, _, variance = cumulant(sharp.c)
@@ -129,13 +143,13 @@ def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placemen
         if abs(moved - value - (c - sharp.c) * x) < 6.0:
             reach = _REACH / math.sqrt(max(width, 1e-300))
             below, tilt = np.append(np.maximum(c - reach, 1.0), 1.0), (c, moved, width)
-            result = _between(cumulant, x, sharp.most, tilt, below, c + reach, sharp.log_psi)
+            result = _place_at(cumulant, x, sharp.most, tilt, below, c + reach, sharp.log_psi)
             if result.drawable and result.step > sharp.step:
                 return result._replace(scale=sharp.scale, blur=sharp.blur)
     return sharp
 
 
-def _between(
+def _place_at(
     cumulant: Cumulant,
     x: float,
     most: float,
@@ -144,14 +158,14 @@ def _between(
     above: Array,
     log_psi: float,
 ) -> Placement:
-    """Place a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
+    """Place a line at the ``tilt`` (c, K(c), K''(c)), with the best of the Chernoff points on each side."""
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = log_psi - value + (c - 1) * x
     points = np.concatenate([below, above])
     gap = points - c
     excess = cumulant.values(points) - value - gap * x + log_kappas(points) - log_size - math.log(_ALIAS)
-    # It serves losses within a spread of x. A gap of 0 is that of a c so large that no float is near it.
+    # A spread more, as it serves losses so far from x. A gap of 0 is that of a c too large to have one.
     periods = np.where(gap == 0, math.inf, excess / np.where(gap == 0, 1.0, np.abs(gap)) + spread)
     best = int(np.argmin(periods[: len(below)])), len(below) + int(np.argmin(periods[len(below) :]))
     (left, right), sides = points[[*best]].tolist(), periods[[*best]].tolist()

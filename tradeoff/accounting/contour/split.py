@@ -1,16 +1,16 @@
-"""Sampled normal steps of which few lose much, by the largest of their losses.
+"""Sampled normal steps of which few lose much, split by the largest of their losses.
 
 A line of their product sums terms that nearly cancel where the tilted law has two bells, the bulk and losses
 far above x, and the answer lies between them; and of few steps the bulk alone takes millions of nodes. So a
-step is marked by its variable t, L = log(1 - q + q e^(mu t - mu^2/2)): as small with probability w(t;
-a), as large with 1 - w(t; b), and else as middle, w(t; s) = e^-e^(k (t - s)). With A the event of a large
-mark and B that of a middle one without it, delta(x) = E (e^L - e^x)_+ is
+step is marked by its normal variable t, L = log(1 - q + q e^(mu t - mu^2/2)), q the sampling rate: as small
+with probability w(t; a), as large with 1 - w(t; b), and else as middle, w(t; s) = e^-e^(k (t - s)). With A
+the event of a large mark and B that of a middle one without it, delta(x) = E (e^L - e^x)_+ under P is
 
     Q(A) - e^x P(A) + E (e^x - e^L)_+ 1[A] + E (e^L - e^x)_+ 1[B] + E (e^L - e^x)_+ 1[all small],
 
 whose third term is at most e^x P(A, L < x): b is where that is next to nothing. Nor does the last one matter
 for a small enough a; it has a line of its own, or Chernoff's bound. On B the law has the transform (S + R)^n
-- S^n of a small and a middle step: no large loss, and no bulk alone.
+- S^n, S and R those of a small and of a middle step: no large loss, and no bulk alone.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from tradeoff.pld.transformed import DampedPLD
 from tradeoff.pld.units import UNIT, few_bits
 
 _LEFT = 26.0  # each part left out is e^-_LEFT of an answer
-_MOST = 4e8  # terms of a line: most of a second
+_MOST = 4e8  # most terms of a line: nearly a second
 
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """Marks of ``count`` steps of a law, and their sharpness k, from 14 to 76.
+    """Marks of ``count`` steps of a law with the one component ``part``; ``sharp`` is k, from 14 to 76.
 
-    Softer marks are felt far from a and b, sharper ones take more nodes.
+    Softer marks move mass far from a and b, sharper ones take more nodes.
     """
 
     law: PrivacyLossDistribution
@@ -53,7 +53,7 @@ class Marks:
     sharp: float
 
     def window(self, first: float, last: float, rest: Bounds | None = None) -> DampedPLD:
-        """Return the part of the law marked between first and last; ``rest`` of P is not in it, if known."""
+        """Return the part of the law marked between first and last; ``rest`` bounds P of the others, if known."""
         off, missing = (0.0, math.inf) if rest is None else (float(rest.width), float(rest.lower))
         base = WindowBase(self.part.base.scale, last, self.sharp, first, off)
         result = DampedPLD(self.law, replace(self.part, base=base), 0.0)
@@ -67,25 +67,25 @@ class Marks:
         """
         window = self.window(first, max(self.part.base.scale + 45.0, first + 2.0))
         transform = QuadratureTransform(window, c, DIGITS)
-        log = transform.log_m
+        log = transform.log_m  # E e^(cL), which is P or Q
         off = transform.log_m_error + 8 * UNIT * (1 + abs(log))
         return exp(Bounds(log - off, log + off)) + Bounds(0.0, 1e-200)
 
 
-def _place(part: Component, loss: Array) -> Array:
-    """Return the t of losses."""
+def _variable(part: Component, loss: Array) -> Array:
+    """Return the variable t of losses."""
     mu = part.base.scale
     return (inverse_subsampled_loss(part.b, loss) + mu * mu / 2) / mu
 
 
 @dataclass(frozen=True, eq=False)
 class SplitEnclosure(Enclosure):
-    """Bounds on delta from the line of B, that of small steps or a bound on it, and masses of A.
+    """Bounds on delta from the ``line`` of B, that of ``small`` steps or a bound on it, and P(A) and Q(A).
 
-    With a large mark of a loss above x + aside, L < x takes that the other steps lose less than -aside, of
-    probability ``below`` at most. A large mark at or below that loss, of variable t, has probability at most
-    int_-inf^t e^(k (u - b)) phi(u) du <= e^(k (t - b) - t^2/2)/2 for 0 <= t <= k - 1, as the integrand grows
-    at least as e^u; twice that pays for the error of t.
+    ``large`` bounds the mass under P of one large mark. With one of a loss above x + aside, L < x takes that
+    the other steps lose less than -aside, of probability ``below`` at most. A large mark at or below that
+    loss, of variable t, has probability at most int_-inf^t e^(k (u - b)) phi(u) du <= e^(k (t - b) - t^2/2)/2
+    for 0 <= t <= k - 1, as the integrand grows at least as e^u; twice that pays for the error of t.
     """
 
     line: ContourLine
@@ -99,10 +99,10 @@ class SplitEnclosure(Enclosure):
     below: float
 
     def bound(self, x: Array) -> Bounds:
-        sharp, t = self.marks.sharp, _place(self.marks.part, np.maximum(x, 0.0) + self.aside)
+        sharp, t = self.marks.sharp, _variable(self.marks.part, np.maximum(x, 0.0) + self.aside)
         inside = (t >= 0) & (t <= sharp - 1)
         early = np.where(inside, np.exp(np.where(inside, sharp * (t - self.b) - t * t / 2, 0.0)), 1.0)
-        missing = self.marks.count * (early + self.large.upper * self.below) * (1 + 1e-9)
+        missing = self.marks.count * (early + self.large.upper * self.below) * (1 + 1e-9)  # P(A, L < x)
         if isinstance(self.small, Chernoff):
             small = Bounds(np.zeros(len(x)), self.small.psi(x))
         else:
@@ -119,7 +119,7 @@ def split(
 
     None where no marks leave out next to nothing, or where a line is long.
     """
-    with suppress(SizeError):
+    with suppress(SizeError):  # of a quadrature
         return _split(law, count, cumulant, x, log_psi)
     return None
 
@@ -129,7 +129,7 @@ def _split(
 ) -> SplitEnclosure | None:
     (part,) = law.components() or []  # one normal pair, as ``rarely_sampled`` made sure
     mu = part.base.scale
-    # The sum is below -aside with probability e^-(_LEFT + 5), by Chernoff's bound, or never.
+    # The sum is below -aside with probability e^-(_LEFT + 5), by Chernoff's bound at -theta, or never.
     theta = np.geomspace(0.5, 1e4, 32) / x
     losses = (cumulant.values(-theta) + _LEFT + 5.0) / theta
     best, lowest = int(np.argmin(losses)), -count * math.log1p(-part.b.part) * (1 + 1e-9)
@@ -137,7 +137,7 @@ def _split(
     # Of smaller mu t is not known well enough; other limits are where bounds were too wide to be of use.
     if not (0.01 < mu < 4 and aside < 4 * x):
         return None
-    top = float(_place(part, np.array([x + aside]))[0])
+    top = float(_variable(part, np.array([x + aside]))[0])
     marks = Marks(law, part, count, few_bits(max(14.0, 14.0 * mu, top + 2.0)))
     if not 0 < top < 60:
         return None
@@ -148,7 +148,7 @@ def _split(
         return None
     small, middle = marks.window(-math.inf, tilts.a, marks.above(tilts.a, 0.0)), marks.window(tilts.a, b)
     line, bound = _line(small, middle, count, x, log_psi, tilts), try_chernoff([small], [count], tilts.small)
-    rest: ContourLine | Chernoff | None = bound
+    rest: ContourLine | Chernoff | None = bound  # of small steps alone; a line where the bound is not small
     if math.log(max(float(bound.psi(np.array([x]))[0]), 1e-300)) > log_psi - _LEFT + 5.0:
         saddles = SaddleTable(Cumulant([(small.sketch(), count)]), (0.0, 1.0), start=1.0)
         place = place_line(saddles, x, _MOST / 20, None, middle=False)
@@ -176,7 +176,7 @@ def _split(
 
 
 class _Tilts(NamedTuple):
-    """The end a of small marks, the tilt of Chernoff's bound on them, and those of a line with its step."""
+    """The end a of small marks, the tilt of Chernoff's bound on them, and B's line: c, left, right, step."""
 
     a: float
     small: float
@@ -189,7 +189,8 @@ class _Tilts(NamedTuple):
 def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
     """Choose a, the t of a loss x/2, x/4 or x/8, and a line of B with few nodes; None if a is near b.
 
-    a is the largest for which steps that are all small are a negligible share of psi(x), about e^log_psi.
+    a is the largest for which steps that are all small are a negligible share of psi(x), about e^log_psi. A
+    "share" is Chernoff's bound over psi at each of the tilts c, in logarithms.
     """
     mu, sharp, count = marks.part.base.scale, marks.sharp, marks.count
     t = np.arange(-10.0, mu + REACH, 0.1)
@@ -198,6 +199,7 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
     chernoff = log_kappas(c) - (c - 1) * x - log_psi  # with log M(c) it bounds a share
 
     def log_moments(base: WindowBase) -> Array:
+        """Estimate log E e^(c L) of a step in a window for every c, by sums over t."""
         with np.errstate(over="ignore", divide="ignore"):
             log = c[:, None] * loss - t * t / 2 - 3.2215 - base.damping(t)[0]  # log (0.1/sqrt(2 pi))
         peak = np.max(log, axis=1)
@@ -205,7 +207,7 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
 
     # Where none makes them next to nothing, the bulk reaches x; their line is short if they are many.
     for divisor in (2.0, 4.0, 8.0, 4.0):
-        a = few_bits(float(_place(marks.part, np.array([x / divisor]))[0]))
+        a = few_bits(float(_variable(marks.part, np.array([x / divisor]))[0]))
         small = log_moments(WindowBase(mu, a, sharp))
         small_share = count * small + chernoff
         if np.min(small_share) < -_LEFT:
@@ -234,9 +236,10 @@ def _log_expm1(x: float) -> float:
 def _line(
     small: DampedPLD, middle: DampedPLD, count: int, x: float, log_psi: float, tilts: _Tilts
 ) -> ContourLine | None:
-    """Return the line of (S + R)^n - S^n = S^n (e^E - 1), E = n log(1 + r), r = R/S.
+    """Return the line of (S + R)^n - S^n = S^n (e^E - 1), E = n log(1 + r), r = R/S; None if it is long.
 
-    Its values are over S(c)^n e^norm; none is above n |R| (|S| + |R|)^(n - 1).
+    Its values are over S(c)^n e^norm, e^norm = e^E(c) - 1; none is above n |R| (|S| + |R|)^(n - 1), which
+    ``top`` bounds over |R|. ``s``, ``r`` are transforms, ``known`` the nodes where digits are left.
     """
     c, digits = tilts.c, DIGITS + math.log(count)
     s, r = (QuadratureTransform(law, c, digits) for law in (small, middle))
@@ -251,7 +254,7 @@ def _line(
     while (missing := r.far(last) - math.log(math.pi * last) - goal) > 0:
         last *= 1.25
         terms = last / tilts.step * (r.cost(last) + s.cost(last))
-        if missing < 5 and terms > _MOST / 2:  # rounding leaves the rest
+        if missing < 5 and terms > _MOST / 2:  # e^(5 - _LEFT) of the answer is left out
             break
         if terms > _MOST:
             return None
@@ -282,7 +285,7 @@ def _line(
     whole = count * most * np.exp((count - 1) * np.log(np.exp(ceiling_s) + most))
 
     def chernoff(c: float) -> Chernoff:
-        """Bound log((S + R)^n - S^n) at c from above: it grows with S and R, so their upper bounds serve."""
+        """Bound log((S + R)^n - S^n) at c from above; it grows with S and R, so their upper bounds do."""
         transforms = (QuadratureTransform(law, c, digits) for law in (small, middle))
         log_s, log_r = (each.log_m + each.log_m_error for each in transforms)
         rise = count * float(np.logaddexp(0.0, log_r - log_s)) * (1 + 1e-12)
