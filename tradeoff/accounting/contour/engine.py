@@ -1,4 +1,11 @@
-"""The contour engine: lines of a saddle-point integral, and Chernoff's bound past their nodes."""
+"""The contour engine: lines of a saddle-point integral, and Chernoff's bound past their nodes.
+
+A line (`line`) Re z = c bounds psi about the loss x, its center: in the strip c > 1 delta(x) less the leak,
+the mass at L = inf (kind "delta", or "other" where it is delta(-x) of the other order), and in 0 < c < 1
+1 - delta(x) (kind "rest"). A sharp line has no Gaussian added; a smoothed one has, as its product does not
+decay. Damped laws lack their rarest losses, by levels from the rarest kept; whole ones have all. A split
+(`split`) takes the place of a line of one sampled law where few rounds lose much.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +56,18 @@ class _Tuning:
     # 10 ms a factor, a third of the time that a lattice takes; and in all with a tolerance.
     terms: float = 8e7
     terms_each: float = 3e6
-    patient_terms: float = 1e9
-    # Relative width left by a Gaussian added where the product does not decay, or nats of epsilon; ten times
-    # less takes three times the terms. A line of that kind that locates an answer has so many times fewer.
+    extended_terms: float = 1e9
+    # Relative width left by a smoothed line's Gaussian, or nats of epsilon; ten times less takes three times
+    # the terms. A smoothed line that only locates an answer has ``coarser`` times the width, and fewer terms.
     smoothing: float = 2e-7
     nats: float = 4e-9
-    looking: int = 64
+    coarser: int = 64
     # Levels of damping: Q loses less than e^-level, and an answer at most e^-taken of itself. Damping avoids
     # long periods where a loss is rare, and is tried for at most so many distinct factors.
     levels: tuple[float, ...] = tuple(36.0 * 1.13**k for k in range(24))
     taken: float = 20.0
     distinct: int = 8
-    half: float = math.log(0.7)  # rarer tails are answered for c > 1, without a difference from 1
+    log_half: float = math.log(0.7)  # smaller deltas are bounded for c > 1, without a difference from 1
     farthest: float = 1e100  # larger losses overflow in the numbers of a line
 
 
@@ -68,11 +75,11 @@ _TUNING = _Tuning()
 
 
 class Cost(NamedTuple):
-    """Most terms summed for a line; for smoothed lines their share, and the width that smoothing may add.
+    """Most ``terms`` summed for a line, of which smoothed lines take a ``share``; 0 terms: splits alone.
 
-    The width is that of psi, relative, or in ``nats`` that of the loss where psi takes a value, if that is
-    more. A line whose rounding leaves more than ``fine`` nats is summed in balls; 0 is for the usual width of
-    epsilon.
+    ``accuracy`` is the width that smoothing may add to psi, relative, or ``nats`` that of the loss where psi
+    takes a value, if that is more. Where rounding leaves more than ``fine`` nats, a split is tried; 0 is for
+    the usual width of epsilon.
     """
 
     terms: float
@@ -89,16 +96,15 @@ class EvaluatedContour(NamedTuple):
     line: ContourLine | None
 
     def truncation_exceeds(self, times: float) -> bool:
-        """Whether the bound past the last node is more than ``times`` the goal."""
+        """Whether the bound on the truncation is more than ``times`` the goal."""
         goal, line = self.place.goal, self.line
         return line is not None and line.tail_bound > times * goal * math.pi * line.last
 
 
 class ContourCache:
-    """All lines of one order of the pair.
+    """All lines of one order of the pair: laws L_i with counts n_i, which may be damped from ``whole``.
 
-    The integral along a line is psi: 1 - delta in the strip 0 < c < 1 (kind "rest"), and in c > 1 (kind
-    "delta", or "other" where this is the other order) delta less the mass at infinity.
+    A key of the caches has the loss, the estimate of log psi if given, and all options that move a line.
     """
 
     def __init__(
@@ -115,12 +121,12 @@ class ContourCache:
         )
         self._damped: Cache[ContourCache] = Cache(len(_TUNING.levels))
         self.placements: Cache[Placement] = Cache(1024)
-        self.divided: Cache[SplitEnclosure | None] = Cache(64)
+        self.splits: Cache[SplitEnclosure | None] = Cache(64)
         self.points: Cache[Chernoff] = Cache(256)
 
     @cached_property
     def mass_at_plus_infinity(self) -> float:
-        """Q(L = inf) of the whole laws."""
+        """Q(L = inf) of the product of whole laws."""
         masses = [law.mass_at_plus_infinity for law in self.whole.laws]
         return combine_masses_at_infinity(masses, self.counts)
 
@@ -134,7 +140,7 @@ class ContourCache:
         return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), most * (1 + 16 * UNIT))
 
     def damped(self, level: int) -> ContourCache:
-        """Return the cache of laws without losses rarer than e^-levels[level]; self if there are none."""
+        """Return the cache of laws without losses rarer than e^-levels[level]; self if no law has any."""
         if level == len(_TUNING.levels) or len(self.laws) > _TUNING.distinct:
             return self
 
@@ -146,10 +152,13 @@ class ContourCache:
 
         return self._damped.of(level, make)
 
-    def leading(
+    def caches_for(
         self, kind: Kind, x: Array, log_psi: Array | None = None
     ) -> Iterator[tuple[ContourCache, Index]]:
-        """Yield lines that lack at most e^-20 of psi(x), with the losses that they serve."""
+        """Yield caches, the most damped first, with the indices of the losses x for which to use each.
+
+        It lacks at most e^-20 of psi(x) there, which is about e^log_psi, or estimated where None.
+        """
         left = np.arange(len(x))
         if kind != "rest" and (short := self._has_short_period(x)).any():
             yield self, np.flatnonzero(short)
@@ -174,27 +183,28 @@ class ContourCache:
         if self.damped(0) is self:
             return np.ones(len(x), bool)
         longest, (c, sd, log) = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
-        # Estimates of tilts outside the planning points of a normal law miss its rare losses; most Chernoff
-        # points are 9 deviations away.
+        # Whether planning points reach the losses of Chernoff points, most of which are 9 deviations from c:
+        # estimates at tilts outside the points of a normal law miss its rare losses.
         scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
         known = (c + 10.0 / np.maximum(sd, 1e-300)) * scale < REACH - 4.0
-        # Distances of Chernoff points to the right, in deviations: about one of them the bound is best.
+        # Distances of Chernoff points to the right, in deviations: at one of them the bound is nearly best,
+        # and shows a period of ``longest`` to be enough for aliases of e^-32.
         gap = np.array([[1.0], [2.0], [4.0], [8.0]]) / np.maximum(sd, 1e-300)
         value = self.cumulant.values((c + gap).ravel()).reshape(gap.shape)
         result: NDArray[np.bool_] = np.any(value - (c + gap - 1) * x - log + 32.0 < gap * longest, axis=0)
         result &= known
-        left = np.flatnonzero(~result)
+        left = np.flatnonzero(~result)  # for which a line is placed
         for center, mine in group_by_key(self.snap_to_grid("delta", x[left])):
             make = partial(place_line, self.tail, center, 0.0, None, middle=False)
             place, some = self.placements.of((center, None, None), make), left[mine]
-            # Of a normal sum a period is 9 deviations.
+            # Of a normal sum a period is 9 spreads of the integrand: one below 24 has no rare large losses.
             near = place.step * place.scale > 2 * math.pi / 24 and place.right * scale < REACH - 4.0
             result[some] = (place.step * longest[some] > 2 * math.pi) & (known[some] | near)
         return result
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
-        """Factors to transform with their counts: alike laws in one, as rows of arrays."""
+        """Factors to transform and their counts: alike laws in one, as rows of arrays."""
         return batch_factors(self.laws, self.counts)
 
     @cached_property
@@ -216,7 +226,7 @@ class ContourCache:
         return self.middle if kind == "rest" else self.tail
 
     def snap_to_grid(self, kind: Kind, x: Array) -> Array:
-        """Return the centers of lines that serve questions at losses x of this order."""
+        """Return the center of the line that serves each loss x of this order: near ones share it."""
         saddles = self.saddles(kind)
         spread = saddles.spread(x)
         if kind != "rest":  # psi falls by at most e^-((c - 1) x), 6 nats from the center to a loss served
@@ -225,7 +235,7 @@ class ContourCache:
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
-        return (x >= 0) & (self.tail.at(x).log < _TUNING.half)
+        return (x >= 0) & (self.tail.at(x).log < _TUNING.log_half)
 
     @property
     def splittable(self) -> bool:
@@ -235,59 +245,56 @@ class ContourCache:
         return alone and rarely_sampled(whole.laws[0], whole.counts[0]) is not None
 
     def split(self, kind: Kind, x: float, log_psi: float | None) -> SplitEnclosure | None:
-        """Bound delta(x), about e^log_psi if known, by cases of the largest loss of a round; or None."""
+        """Return the split about x, where delta is about e^log_psi if known; None where it has none."""
         if kind != "delta" or not 0 < x < _TUNING.farthest or not self.splittable:
             return None
         law, n, cumulant = self.whole.laws[0], self.whole.counts[0], self.whole.cumulant
         log_delta = float(np.interp(x, *cumulant.rare)) if log_psi is None else log_psi  # an estimate
         key = x, log_delta, *query_options().choices[1:]  # the same for every method
-        return self.whole.divided.of(key, partial(split, law, n, cumulant, x, log_delta))
+        return self.whole.splits.of(key, partial(split, law, n, cumulant, x, log_delta))
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> Enclosure | None:
-        """Return the bounds of the line placed at the loss x of this order, where psi is about e^log_psi.
+        """Return bounds about the loss x of this order, where psi is about e^log_psi if known, or None.
 
-        Where the product does not decay a Gaussian is added, for a share of the cost.
+        They are those of the sharp line, or where it decays too late of a split, the sharp line of the whole
+        laws, or a smoothed line, for a share of the cost.
         """
         if abs(x) > _TUNING.farthest or cost.terms == 0:
             return self.split(kind, x, log_psi)
-        # By how much psi changes a nat about x, relative to itself.
+        # By how much psi changes a nat about x, relative to itself: c - 1.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.nats else 0.0
         accuracy, middle = max(cost.accuracy, slope * cost.nats), kind == "rest"
         key, cost, sharp = self.evaluate_sharp(kind, x, cost, log_psi)
-        result, truncated, divided = sharp, sharp.truncation_exceeds(10), None
+        result, truncated = sharp, sharp.truncation_exceeds(10)
         # A Gaussian leaves as much of psi as a truncation by ``accuracy`` does.
         needs_smoothing = sharp.truncation_exceeds(max(10.0, accuracy / GOAL))
-        if needs_smoothing:
-            divided = self.split(kind, x, log_psi)
+        divided = self.split(kind, x, log_psi) if needs_smoothing else None
         if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
-            return divided  # ten times psi locates nothing
-        if needs_smoothing and self.whole is not self:
-            # Next to a line of all losses there may be a path; those of damped laws may need too many nodes.
-            _, _, other = self.whole.evaluate_sharp(kind, x, cost, log_psi)
-            if other.line is not None and not other.truncation_exceeds(10):
-                return self.whole.enclose(kind, x, cost, log_psi)
+            return divided  # without a split ten times psi would be left out, which locates nothing
         if needs_smoothing:
-            near = self.placements.of(
-                (x, log_psi, middle), partial(coarse_placement, self.cumulant, x, sharp.place)
-            )
-            allowed = near._replace(most=cost.terms * cost.share)
+            if self.whole is not self:
+                # Quadratures of whole laws may be on a path next to the line, with fewer nodes.
+                _, _, other = self.whole.evaluate_sharp(kind, x, cost, log_psi)
+                if other.line is not None and not other.truncation_exceeds(10):
+                    return self.whole.enclose(kind, x, cost, log_psi)
+            make = partial(coarse_placement, self.cumulant, x, sharp.place)
+            coarse = self.placements.of((x, log_psi, middle), make)
+            allowed = coarse._replace(most=cost.terms * cost.share)
             each = 0 if sharp.line is None else sharp.line.lasting_terms
-            where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws), each))
-            line_key = *key, where.most, where.smoothing_width
-            other = self.lines.of(line_key, partial(self._line, lambda: where))
+            place = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws), each))
+            line_key = *key, place.most, place.smoothing_width
+            other = self.lines.of(line_key, partial(self._line, lambda: place))
             result = sharp if other.line is None else other
         if (line := result.line) is None:
             return None
-        noise, noisy = 0.0, False
+        noisy = False
         if kind == "delta" and cost.fine < math.inf and not needs_smoothing:
-            fine = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0)))
-            noise = line.noise(x)
+            fine, noise = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0))), line.noise(x)
             noisy = noise > 0.4 * (line.c - 1) * fine  # either way, and psi falls by c - 1 a nat
-        # A line of more noise does not lead to the answer.
-        if (noise > 0.01 or (noisy and cost.share == 1.0)) and (
-            divided := self.split(kind, x, log_psi)
-        ) is not None:
-            return divided
+            # A line of more noise than 1 % does not lead to the answer; less matters for the final one alone.
+            worth = noise > 0.01 or (noisy and cost.share == 1.0)
+            if worth and (divided := self.split(kind, x, log_psi)) is not None:
+                return divided
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = truncated and not needs_smoothing
         finer |= 0 < line.smoothing_width < 1.01 * least_smoothing(result.place, accuracy)
@@ -307,7 +314,10 @@ class ContourCache:
     def evaluate_sharp(
         self, kind: Kind, x: float, cost: Cost, log_psi: float | None
     ) -> tuple[tuple[Any, ...], Cost, EvaluatedContour]:
-        """Return the key of all lines at the loss x, the cost of the unsmoothed one, and that line."""
+        """Return the key of all lines at the loss x, the cost of the sharp one, and that line.
+
+        With the usual terms, or if these do not do with all that the cost allows.
+        """
         key = (kind == "rest", x, log_psi, *query_options().choices[1:])  # the same for every method
         usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
         for terms in sorted({min(usual, cost.terms), cost.terms}):
@@ -320,9 +330,9 @@ class ContourCache:
     def chernoff_bound(self, x: Array, level: Array | None = None) -> Array:
         """Bound psi from above by Chernoff's bound at the best tilt, or at one that shows it below ``level``.
 
-        That is the least one, as quadratures are shorter at lesser tilts; where none is estimated to show it,
-        by e^(1/2), the bound is 1. Tilts are those of the table, 0.6 deviations apart: between two of them a
-        bound loses at most e^(0.3^2/2).
+        That is the least such tilt, as quadratures are shorter at lesser ones; where none is estimated to
+        show it, by e^(1/2), the bound is 1. Tilts are those of the saddle table, 0.6 deviations apart:
+        between two of them a bound loses at most e^(0.3^2/2).
         """
         result, x = np.ones(len(x)), np.minimum(x, _TUNING.farthest)  # psi falls
         c, _, _, _, value, _ = self.tail.up_to(float(np.max(x, initial=-math.inf)))
@@ -341,6 +351,7 @@ class ContourCache:
         return self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
 
     def _line(self, placed: Callable[[], Placement]) -> EvaluatedContour:
+        """Evaluate the line of the placement that ``placed`` makes."""
         place = placed()
         drawable = place.drawable and place.smoothing_width <= 1.0  # lost in a wider Gaussian
         line = evaluate_line(*self.factors, place, self.point) if drawable else None
@@ -349,7 +360,7 @@ class ContourCache:
 
 @dataclass(frozen=True, eq=False)
 class LineEnclosure(Enclosure):
-    """A line as bounds about its center, a loss of the question's order; ``lost`` is left out of its psi."""
+    """A line as bounds about its center, a loss of the question's order: psi + ``lost``, the leak or 0."""
 
     line: ContourLine
     lost: Bounds
@@ -377,7 +388,7 @@ class ContourEngine(Engine[Cost]):
         self.backward = (
             self.forward if symmetric else ContourCache([ReversedPLD(law) for law in laws], counts)
         )
-        self.extended_budget, self.splits = True, False
+        self.extended_budget, self.splits_only = True, False
 
     @cached_property
     def possible(self) -> bool:
@@ -398,18 +409,18 @@ class ContourEngine(Engine[Cost]):
     def by_splits(self) -> ContourEngine:
         """Return the engine with the same lines that answers by splits alone."""
         made = copy(self)
-        made.splits = True
+        made.splits_only = True
         return made
 
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
-        if self.splits:
+        if self.splits_only:
             return Cost(0.0, 0.0)
         fine = (tol or 0.0) if question == "epsilon" else math.inf
         if tol is None:
             if question == "epsilon":
                 return Cost(self.terms, 5 * _TUNING.smoothing, nats=_TUNING.nats, fine=fine)
             return Cost(self.terms, _TUNING.smoothing)
-        terms = _TUNING.patient_terms if self.extended_budget else self.terms
+        terms = _TUNING.extended_terms if self.extended_budget else self.terms
         if question == "epsilon":  # bounds are 0.9 of ``nats`` apart
             return Cost(terms, 0.0, nats=min(_TUNING.smoothing, tol / 1.25), fine=fine)
         return Cost(terms, min(_TUNING.smoothing, tol / 3.0))
@@ -418,11 +429,11 @@ class ContourEngine(Engine[Cost]):
         return effort._replace(accuracy=effort.accuracy / by, nats=effort.nats / by)
 
     def coarse(self, effort: Cost) -> Cost:
-        if self.splits:
+        if self.splits_only:
             return effort
-        looking = _TUNING.looking
-        share = min(self.terms / effort.terms, 1.0) / looking
-        accuracy, nats = looking * effort.accuracy, looking * effort.nats
+        coarser = _TUNING.coarser
+        share = min(self.terms / effort.terms, 1.0) / coarser
+        accuracy, nats = coarser * effort.accuracy, coarser * effort.nats
         return effort._replace(accuracy=accuracy, nats=nats, share=share)
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
@@ -442,30 +453,34 @@ class ContourEngine(Engine[Cost]):
                 continue
             loss = -x[at] if kind == "other" else x[at]
             known = log_delta[at] if kind == "delta" and log_delta is not None else None
-            for part, some in lines.leading(kind, loss, known):
-                if known is not None:
+            for part, some in lines.caches_for(kind, loss, known):
+                if known is not None:  # a line for each loss, at its own log psi
                     for k in some.tolist():
                         enclose = partial(part.enclose, kind, float(loss[k]), log_psi=float(known[k]))
                         yield enclose, at[k : k + 1]
                     continue
                 near = loss[some]
-                near = snap_to_grid(near, near / 3, APART) if self.splits else part.snap_to_grid(kind, near)
+                near = (
+                    snap_to_grid(near, near / 3, APART) if self.splits_only else part.snap_to_grid(kind, near)
+                )
                 for center, which in group_by_key(near):
                     yield partial(part.enclose, kind, center), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
         lines = self.forward
-        left = np.log(delta - lines.mass_at_plus_infinity)
-        x = lines.tail.x_for(left)
+        log_psi = np.log(delta - lines.mass_at_plus_infinity)
+        x = lines.tail.x_for(log_psi)
         # Where rare rounds lose much no tilt is about the others, and estimates are too large.
-        rarely = self.splits or lines.damped(0) is not lines
-        least = np.minimum(x, lines.cumulant.rare.loss(left)) if rarely else x
-        if self.splits:
+        rarely = self.splits_only or lines.damped(0) is not lines
+        least = np.minimum(x, lines.cumulant.rare.loss(log_psi)) if rarely else x
+        if self.splits_only:
             return least
-        for part, which in lines.leading("delta", least, left):
+        for part, which in lines.caches_for("delta", least, log_psi):
             if part is not lines:
-                x[which] = np.minimum(part.tail.x_for(left[which]), part.cumulant.rare.loss(left[which]))
-        near = left >= _TUNING.half
+                x[which] = np.minimum(
+                    part.tail.x_for(log_psi[which]), part.cumulant.rare.loss(log_psi[which])
+                )
+        near = log_psi >= _TUNING.log_half  # where 1 - delta is bounded
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():
             result = bracket_root(lambda x: -lines.middle.at(x).log, -np.log1p(-delta[near]))[1]
@@ -482,7 +497,7 @@ class ContourEngine(Engine[Cost]):
         return self._at(x, effort, lambda e, x, _: bound_delta(e, x)).high
 
     def tail_fallback(self, question: Question, at: Array, low: Array, high: Array) -> Array:
-        """Lower upper bounds that are nearly trivial to Chernoff's, at one real point."""
+        """Lower upper bounds that are nearly trivial to Chernoff's, at one real tilt."""
         lines = self.forward
         if question == "delta":
             mine = np.flatnonzero(((high >= 1) | (high < 1e-290)) & (at > 0))
@@ -490,7 +505,7 @@ class ContourEngine(Engine[Cost]):
             high[mine] = np.minimum(chernoff, np.minimum(high[mine], 1.0))
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < 1.0)):
-                left = float((at[k] - lines.leak).lower)
-                if left > 0:
-                    high[k] = min(high[k], chernoff_epsilon(*lines.factors, lines.cumulant, left))
+                psi = float((at[k] - lines.leak).lower)
+                if psi > 0:
+                    high[k] = min(high[k], chernoff_epsilon(*lines.factors, lines.cumulant, psi))
         return high

@@ -203,7 +203,7 @@ class ContourLine:
             yield stick, size
             return
         s = (tau * (z - 0.5)) ** 2
-        for powers, factor in self._taken:
+        for powers, factor in self._polynomials:
             square = factor * tau**2
             parts = size + square * _gaussian_factor(_absolute(powers), np.abs(s))
             yield stick - sign * square * _gaussian_factor(powers, s), parts
@@ -226,7 +226,7 @@ class ContourLine:
             m, top = min(1 / v, math.sqrt(math.pi / 2)), np.maximum(v * v, k)
             whole = np.array([m, v + m, v**3 + 3 * v + 3 * m])
             whole += tau * self.step * (top > v * v) * top ** (k / 2) * np.exp((v * v - top) / 2)
-            for side, (powers, factor) in enumerate(self._taken):
+            for side, (powers, factor) in enumerate(self._polynomials):
                 (_, b, c), constant = _absolute(powers), _gaussian_factor(_absolute(powers), aside)
                 added = factor * float(np.dot([constant, b + c * (6 + 2 * aside), c], whole))
                 result[side] += bound * tau / math.pi * (1 / v + added)
@@ -234,12 +234,12 @@ class ContourLine:
 
     def noise(self, x: float) -> float:
         """Return the error of the first sum at a loss but for truncation, relative to the sum: its noise."""
-        total, off = self._at(np.array([x]))
+        total, off = self._sum_nodes(np.array([x]))
         return float((off[0, 0] - self._truncation[0]) / max(abs(total[0, 0]), TINY))
 
     def psi(self, x: Array) -> tuple[Array, Array]:
         """Bound psi at losses x from below and above: K, aliases and every error included."""
-        total, off = self._at(x)
+        total, off = self._sum_nodes(x)
         low = total[0] - off[0] - self._alias(self.left, x) - self._alias(self.right, x)
         high = total[-1] + off[-1]
         # The exponent is a difference, a product and a difference; an exponential and products cost 16.

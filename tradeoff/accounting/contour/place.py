@@ -28,7 +28,7 @@ _SHARES = np.append(
 )  # tilts tried: c - 1 over the saddle's
 _REACH = np.geomspace(0.05, 60, 16)  # distances of Chernoff points tried, in tilted deviations
 
-# int phi(u) (upper - lower polynomial)(u) du of a smoothed hockey-stick, `line`; a fifth is for ends of lines.
+# int phi(u) (upper - lower polynomial)(u) du of a smoothed hockey-stick (`line`), and a fifth for truncation.
 LEFT = 0.48
 
 

@@ -53,7 +53,7 @@ class Marks:
     sharp: float
 
     def window(self, first: float, last: float, rest: Bounds | None = None) -> DampedPLD:
-        """Return the part of the law marked between first and last; ``rest`` bounds P of the others, if known."""
+        """Return the part of the law marked from first to last; ``rest`` bounds P of the others, if known."""
         off, missing = (0.0, math.inf) if rest is None else (float(rest.width), float(rest.lower))
         base = WindowBase(self.part.base.scale, last, self.sharp, first, off)
         result = DampedPLD(self.law, replace(self.part, base=base), 0.0)
