@@ -1,12 +1,15 @@
 """The privacy loss distribution of a product, a law like any: its cells come from lines of its transform.
 
-With E_c the mean under the law tilted by e^(cL), and rho(y) = M(c + iy)/M(c) its characteristic function,
+A cell [a, b] of losses has the excess Q - e^a P and the deficit P - e^-b Q. With M(z) = E_P e^(zL), E_c the
+mean under the law tilted by e^(cL), and rho(y) = M(c + iy)/M(c) its characteristic function,
 
     E (e^(L-a) - 1) 1[a <= L <= b] = M(c) e^(-ca) E_c g(L - a),   g(u) = (e^u - 1) e^(-cu) on [0, h],
 
 with h = b - a, and E_c g(L - a) = (1/2 pi) int ghat(y) rho(y) e^(-iya) dy, which is summed at equal steps.
-ghat is entire, so that any c will do, and each sum is a difference of edge sums with the kernels 1/z and
-1/(z - 1), z = c + iy.
+ghat is entire, so that any c will do, and each sum is a difference of edge sums with the kernels 1/z (of P)
+and 1/(z - 1) (of Q), z = c + iy. A rung is a tilt c; its line serves edges about its mean tilted loss, and
+lines of neighbouring rungs all losses in between. Losses are moved by a uniform amount, the blur, so that the
+integral past the last node converges. Aliases are what equal steps add: cells a period 2 pi/step away.
 """
 
 from __future__ import annotations
@@ -29,15 +32,17 @@ from tradeoff.pld.units import TINY, UNIT
 
 
 class CellLine:
-    """A line of the product's transform at c, and how far cells [a, b] are known by it.
+    """A line of the product's transform at c, made ready for edge sums, and how far cells are known by it.
 
-    A cell errs by max|g| times ``each`` for each nat of its length (errors of the nodes, as |ghat| <= h max
-    |g|), and by max|g| times ``left_out``: the integral past the last node, where |ghat(y)| <= 2 max|g|/y
-    as g rises and falls once.
+    ``rows`` are the nodes' rho over each kernel, 64 a row and 16 rows a group; ``totals`` and ``moments`` sum
+    their sizes, and y times these, which rounding and an error of the mean are multiplied by. A cell errs by
+    max|g| times ``each`` for each nat of its length (errors of the nodes, as |ghat| <= h max |g|), and by
+    max|g| times ``left_out``: the integral past the last node, where |ghat(y)| <= 2 max|g|/y as g rises and
+    falls once.
     """
 
     block = 64
-    """Frequencies in a row."""
+    """Nodes in a row."""
 
     def __init__(self, line: ContourLine, blur: float) -> None:
         self.c, self.log_m, self.line, self.blur = line.c, line.log_m, line, blur
@@ -65,7 +70,7 @@ class CellLine:
         self.units = 1.5 * (2 * block + 16 * len(self.rows[0]) + 100) * UNIT
 
     def sums(self, x: Array) -> tuple[list[Array], list[Array]]:
-        """Return edge sums with the kernels 1/z and 1/(z - 1), and bounds on their rounding.
+        """Return edge sums at losses x with the kernels 1/z and 1/(z - 1), and bounds on their rounding.
 
         By products of small matrices: for complex ones of 2^16 multiplications BLAS starts threads, which
         wait for each other on a busy machine.
@@ -102,7 +107,7 @@ class CellLine:
 
     @np.errstate(over="ignore", invalid="ignore")  # of cells too wide nothing is known: infinite, or NaN
     def cells(self, edges: Array) -> tuple[Array, ...]:
-        """Return P, e^-a Q, e^-a excess and deficit of cells over M(c) e^(-ca), and their errors."""
+        """Return P, e^-a Q, e^-a excess and deficit of cells over M(c) e^(-ca), and their four errors."""
         a, b, h = edges[:-1], edges[1:], np.diff(edges)
         ((p_sums, q_sums), (p_errors, q_errors)), c = self.sums(edges), self.c
         fall, q_fall, down = np.exp(-c * h), np.exp((1 - c) * h), np.exp(-h)
@@ -112,7 +117,7 @@ class CellLine:
         p_off = p_errors[:-1] + fall * p_errors[1:] + units * fall * np.abs(p_sums[1:])
         q_off = q_errors[:-1] + q_fall * q_errors[1:] + units * q_fall * np.abs(q_sums[1:])
         p_off, q_off = p_off + 2 * UNIT * np.abs(p_sums[:-1]), q_off + 2 * UNIT * np.abs(q_sums[:-1])
-        # Most of e^(-cu), e^((1-c)u), (e^u - 1) e^(-cu) and (1 - e^(u-h)) e^(-cu) on [0, h].
+        # max|g| on [0, h] for g = e^(-cu), e^((1-c)u), (e^u - 1) e^(-cu) and (1 - e^(u-h)) e^(-cu).
         most, q_most = np.maximum(fall, 1.0), np.maximum(q_fall, 1.0)
         steep, flat = np.fmin(np.expm1(h) * most, q_most), -np.expm1(-h) * most
         other = (self.each * h + self.left_out + self.aliases(a, b)) * (1 + 1e-9)
@@ -133,9 +138,9 @@ class Rung(NamedTuple):
 class ComposedLaw(PrivacyLossDistribution):
     """Law of the sum of the losses of a product with a transform and negligible atoms.
 
-    Tilts of neighbouring lines are at most ``apart`` deviations of the tilted loss from each other, with at
-    most ``most`` lines on either side of the middle one. Below ``narrowest`` of the middle line's deviation
-    next to all mass is at an end.
+    Neighbouring rungs are at most ``apart`` deviations of the tilted loss from each other, at most ``most``
+    on either side of the middle one. Where the deviation is below ``narrowest`` of the middle one's, nearly
+    all mass is at an end.
     """
 
     apart, most, narrowest = 5.0, 16, 1e-6
@@ -145,15 +150,13 @@ class ComposedLaw(PrivacyLossDistribution):
     ) -> None:
         self.parts, self.symmetric = list(zip(laws, counts, strict=True)), symmetric
         self.factors, self.counts = batch_factors(laws, counts)
-        self.mass_at_plus_infinity, self.mass_at_minus_infinity = (
-            combine_masses_at_infinity(masses, counts)
-            for masses in zip(
-                *((law.mass_at_plus_infinity, law.mass_at_minus_infinity) for law in laws), strict=True
-            )
-        )
+        above = [law.mass_at_plus_infinity for law in laws]
+        below = [law.mass_at_minus_infinity for law in laws]
+        self.mass_at_plus_infinity = combine_masses_at_infinity(above, counts)
+        self.mass_at_minus_infinity = combine_masses_at_infinity(below, counts)
         self.cumulant = Cumulant(sketches(laws, counts))
-        self._lines_known: Cache[CellLine | None] = Cache(2 * self.most + 1)
-        self._points_known: Cache[Chernoff] = Cache(2 * self.most + 1)
+        self._lines_made: Cache[CellLine | None] = Cache(2 * self.most + 1)
+        self._points_made: Cache[Chernoff] = Cache(2 * self.most + 1)
 
     @property
     def span(self) -> tuple[float, float]:
@@ -188,7 +191,7 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @cached_property
     def rungs(self) -> list[Rung]:
-        """Tilts so far apart that half-way e^-lost of the accuracy is left, not next to the poles 0 and 1."""
+        """Rungs of increasing c, so far apart that half-way more than e^-5 of the accuracy is left."""
         result = [self.middle]
         for side in (-1, 1):
             for _ in range(self.most):
@@ -199,7 +202,10 @@ class ComposedLaw(PrivacyLossDistribution):
         return result
 
     def _next(self, at: Rung, side: int) -> Rung | None:
-        """Return the tilt that leads farthest for its nodes, or None where losses are too rare to matter."""
+        """Return the rung right (``side`` 1) or left (-1) of one that leads farthest for its nodes, or None.
+
+        It is not next to the poles 0 and 1 of the kernels; there is none where losses are too rare to matter.
+        """
         best, most = None, 0.0
         # Where rare rounds lose much, a tilt next to another may take a hundred times its nodes.
         for share in (0.75**k for k in range(14)):
@@ -211,13 +217,13 @@ class ComposedLaw(PrivacyLossDistribution):
             lost = (at.log_m + rung.log_m) / 2 - self.cumulant.value((at.c + c) / 2)
             apart = side * (rung.mean - at.mean) > 0 and rung.sd > self.narrowest * self.middle.sd
             if lost < 5.0 and apart and c * rung.mean - rung.log_m < 300.0:
-                gain = step * self._place(rung).step
+                gain = step * self._place(rung).step  # nodes are inversely proportional to their step
                 best, most = (rung, gain) if gain > most else (best, most)
         return best
 
     @cached_property
     def bounds(self) -> Array:
-        """Losses between which each line serves: e^(K(c) - cx) of its neighbours are equal there."""
+        """Losses between which the line of each rung serves: e^(K(c) - cx) of two rungs are equal there."""
         c, mean, sd, log_m = np.array(self.rungs).T
         ends = mean[[0, -1]] + np.array([-1, 1]) * self.apart / 2 * sd[[0, -1]]
         result = np.concatenate([ends[:1], np.diff(log_m) / np.diff(c), ends[1:]])
@@ -225,7 +231,7 @@ class ComposedLaw(PrivacyLossDistribution):
 
     def line(self, k: int) -> CellLine | None:
         """Return the line of a rung, or None if its numbers overflow."""
-        return self._lines_known.of(k, lambda: self._line(self.rungs[k]))
+        return self._lines_made.of(k, lambda: self._line(self.rungs[k]))
 
     def _line(self, rung: Rung) -> CellLine | None:
         place = self._place(rung)
@@ -234,7 +240,10 @@ class ComposedLaw(PrivacyLossDistribution):
         return None if line is None or negligible else CellLine(line, self.blur)
 
     def _place(self, rung: Rung) -> Placement:
-        """Place a line whose aliases are nothing to cells less than ``apart`` deviations from its mean."""
+        """Place a line with aliases of e^-44 in cells less than ``apart`` deviations from its mean.
+
+        Of each side it takes the Chernoff point, a reach in deviations from c, that needs the least period.
+        """
         best = []
         for side in (-1, 1):
             worst = rung.mean - side * self.apart * rung.sd
@@ -251,7 +260,7 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @cached_property
     def usable(self) -> bool:
-        """Whether tilts reach outside [0, 1], and the middle line bounds 1/64 deviation to 1e-4.
+        """Whether rungs reach outside [0, 1], and the middle line bounds a cell of 1/64 deviation to 1e-4.
 
         A blur of 2^-44 deviations, times 80/``narrowest`` of the tilts between the poles and the farthest, is
         below 1e-5 up to a deviation of 1e6.
@@ -272,7 +281,7 @@ class ComposedLaw(PrivacyLossDistribution):
 
     @cached_property
     def _sketch(self) -> PlanningPoints:
-        """Saddle-point densities e^(K - cx)/sqrt(2 pi K'') dx.
+        """Saddle-point masses e^(K - cx)/sqrt(2 pi K'') dx, eight a deviation.
 
         Lattices end at masses of e^-60, and larger losses count as infinite: rare rounds that lose much would
         lead them a thousand deviations on.
@@ -314,7 +323,8 @@ class ComposedLaw(PrivacyLossDistribution):
         inner = np.clip(edges, bottom, top)
         cuts = np.unique(np.concatenate([inner, self.bounds[first + 1 : last + 1], [bottom, top]]))
         cuts = cuts[(cuts >= inner[0]) & (cuts <= inner[-1])]
-        start = np.searchsorted(cuts, inner)
+        start = np.searchsorted(cuts, inner)  # the cut at which each cell begins
+        # Rows: excess and deficit from below, and both from above.
         parts = np.zeros((4, len(cuts)))  # one more of no length: cells may begin where the last part ends
         parts[:, :-1] = self._between(cuts, lines, edges, start)
         sides = np.where(np.diff(start) > 0, np.add.reduceat(parts, start[:-1], axis=1), 0.0)
@@ -331,9 +341,9 @@ class ComposedLaw(PrivacyLossDistribution):
         return Cells(value[0], value[1], np.maximum(*slack))
 
     def _lines(self, inside: Array) -> dict[int, CellLine]:
-        """Return the lines of consecutive tilts, by index, that serve edges ``inside`` and bound both tails.
+        """Return the lines of consecutive rungs, by index, that serve edges ``inside`` and bound both tails.
 
-        One more than the outermost edge needs leaves e^-12 of the mass past it, and three tilts below 0 and
+        One more than the outermost edge needs leaves e^-12 of the mass past it, and three rungs below 0 and
         above 1 leave e^-80 of all. There are fewer on a side where the numbers of a line overflow.
         """
         ends = inside[[0, -1]] if len(inside) else np.full(2, self.middle.mean)
@@ -349,12 +359,12 @@ class ComposedLaw(PrivacyLossDistribution):
         return result
 
     def _nearest(self, loss: Array) -> Array:
-        """Return the line that serves each loss."""
+        """Return the index of the rung whose line serves each loss."""
         return np.clip(np.searchsorted(self.bounds, loss) - 1, 0, len(self.rungs) - 1)
 
     @np.errstate(over="ignore", invalid="ignore")  # of cells too wide nothing is known: infinite, or NaN
     def _between(self, cuts: Array, lines: dict[int, CellLine], edges: Array, start: Index) -> Array:
-        """Bound excess and deficit of cells between cuts, as parts of the cells between edges.
+        """Bound excess and deficit of parts between cuts of the cells between edges: rows as in ``_cells``.
 
         Of a part [a', b'] of [a, b], Q - e^a P is its excess and (e^a' - e^a) P, and its deficit likewise.
         """
@@ -384,12 +394,12 @@ class ComposedLaw(PrivacyLossDistribution):
         return result
 
     def _bound_tail(self, line: CellLine, x: float, side: int) -> Array:
-        """Bound Q- and P-mass below (above) x by Chernoff's e^(K(c) - (c - 1) x) and e^(K(c) - cx).
+        """Bound Q- and P-mass below x (``side`` -1) or above (1) by e^(K(c) - (c - 1) x) and e^(K(c) - cx).
 
-        By the last line, and by the tilt for x: it needs K alone, where no line may be had.
+        These are Chernoff's, at the tilt of the last line and at that for x, which needs K alone and no line.
         """
         k = int(self._nearest(np.array(x)))
-        point = self._points_known.of(k, lambda: try_chernoff(self.factors, self.counts, self.rungs[k].c))
+        point = self._points_made.of(k, lambda: try_chernoff(self.factors, self.counts, self.rungs[k].c))
         known, result = Chernoff(line.c, line.log_m + line.line.log_m_error), np.full(2, line.blur)
         for c, log_m in (known, point):
             size = abs(log_m) + (abs(c) + 1) * abs(x) + 1

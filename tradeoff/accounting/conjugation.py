@@ -1,4 +1,9 @@
-"""Suprema of concave functions from bounds on their values: the conjugate of a curve or of its profile."""
+"""Suprema of concave functions from bounds on their values: the conjugate of a curve or of its profile.
+
+For each slope s the function of x is 1 - g(x) - s x. Points of all slopes are in one array, sorted by slope
+and then by x; ``row`` is the slope of a point, ``first`` the index where the points of a slope begin. A cell
+lies between two neighbouring points of one slope; ``low_g`` and ``high_g`` are bounds on g.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +39,14 @@ def conjugate(
     Each slope has points of its own, though g is evaluated for all slopes together: results do not depend on
     the other slopes.
     """
-    # Width of a cell, relative to x, down to which it is quartered: the error of x is 1e-12, a fourth of a
-    # part.
-    closest = 2e-11
+    closest = 2e-11  # relative width down to which cells are quartered: x errs by 1e-12, a fourth of a part
     if isinstance(points, np.ndarray):
         # From x = 1/s on 1 - g - s x <= 0, and the supremum is not below 0: two points there give the cell of
         # 1/s a neighbour on the right.
         with np.errstate(divide="ignore", over="ignore"):
             points = [points[:k] for k in np.searchsorted(points, 1 / slopes) + 2]
     low, high = np.empty(len(slopes)), np.empty(len(slopes))
-    row = np.repeat(np.arange(len(slopes)), [len(each) for each in points])  # the slope of each point
+    row = np.repeat(np.arange(len(slopes)), [len(each) for each in points])
     x = np.concatenate([np.empty(0), *points])
     low_g, high_g = _evaluated(g, x)
     if limit is not None:  # a last point with the bounds of all x, where 1 - g - s x is at most -3
@@ -53,7 +56,7 @@ def conjugate(
         ]
         row, x = np.append(row, np.arange(len(slopes))), np.append(x, top)
         low_g, high_g = np.append(low_g, np.full(len(top), limit)), np.append(high_g, np.ones(len(top)))
-    # From 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords.
+    # Cells narrow from 12 to 1e-5 in log x, where smooth functions are 1e-10 from their chords.
     for k in range(24 if len(slopes) else 0):
         order = np.lexsort((x, row))
         # Of points with an error, and nearer to each other than quartered cells leave them, one stays.
@@ -61,17 +64,17 @@ def conjugate(
         order = order[np.append(True, apart | (np.diff(row[order]) > 0))]
         row, x, low_g, high_g = row[order], x[order], low_g[order], high_g[order]
         first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
-        mine = row[first]
+        mine = row[first]  # slopes not yet settled
         low[mine], high[mine], cells, around = _search(x, low_g, high_g, slopes[row], first, tol, limit)
         # Cells are quartered, wide ones halved on a logarithmic scale; the outermost are cut at a multiple of
-        # the ratio that points span already, which grows with every cut. At first four
-        # points about an estimate of the place are enough.
+        # the ratio that points span already, which grows with every cut. In the first five passes a slope
+        # whose best cells are ``is_smooth`` gets the four points ``around`` its vertex instead.
         size = np.diff(first, append=len(x))
         with np.errstate(all="ignore"):  # of rows of less than four points
             span = np.log(x[first + size - 2] / x[np.minimum(first + 1, len(x) - 1)])
         span = np.where(size > 3, np.maximum(size - 4, 2) * span, math.inf)
         reach = np.exp(np.clip(span, 2.0**-20, 17 * math.log(2)))  # from 0 to 2^-68 in four cuts
-        own = np.searchsorted(first, cells, side="right") - 1
+        own = np.searchsorted(first, cells, side="right") - 1  # index in ``mine`` of each cell's slope
         cells, own = cells[size[own] <= 6000], own[size[own] <= 6000]
         is_smooth = np.isin(np.arange(len(mine)), own) & (k < 5)
         is_smooth &= around[:, 1] - around[:, 0] > closest * around[:, 3]
@@ -90,9 +93,7 @@ def conjugate(
         theirs = np.append(
             row[np.append(cells[wide], np.tile(cells[close], 3))], np.repeat(mine[is_smooth], 4)
         )
-        waiting = np.zeros(len(slopes), bool)
-        waiting[theirs] = True
-        stays = waiting[row]
+        stays = np.isin(row, theirs)
         row, x = np.append(row[stays], theirs), np.append(x[stays], more)
         low_more, high_more = _evaluated(g, more)
         low_g, high_g = np.append(low_g[stays], low_more), np.append(high_g[stays], high_more)
@@ -100,9 +101,9 @@ def conjugate(
 
 
 def vertex(x: Array, value: Array) -> Array:
-    """Return where the parabola through each row's largest sample and its neighbours peaks.
+    """Return the x at which the parabola through each row's largest sample and its neighbours peaks.
 
-    Of a sample at an end, return a step past it.
+    Where that sample is at an end, return a step past it.
     """
     rows, last = np.arange(len(x)), x.shape[1] - 1
     k = np.argmax(value, axis=1)
@@ -119,7 +120,7 @@ def vertex(x: Array, value: Array) -> Array:
 
 
 def _evaluated(g: Callable[[Array], tuple[Array, Array]], x: Array) -> Array:
-    """Return both bounds on g at points in any order, each point once in increasing order."""
+    """Return both bounds on g at points in any order, computed once for each, in increasing order."""
     distinct, which = np.unique(x, return_inverse=True)
     return np.array(g(distinct))[:, which]
 
@@ -127,12 +128,13 @@ def _evaluated(g: Callable[[Array], tuple[Array, Array]], x: Array) -> Array:
 def _search(
     x: Array, low_g: Array, high_g: Array, s: Array, first: Index, tol: float | None, limit: float | None
 ) -> tuple[Array, Array, Index, Array]:
-    """Return bounds for all slopes, whose points begin at ``first``, and the cells worth halving.
+    """Return lower and upper bounds for each slope, the indices of cells to cut, and points (slopes, 4).
 
-    And of each row four points about the vertex of a parabola, 1/32 of the cells next to the best one apart
-    or more where it is far from that; NaN where a cell is missing or wide.
+    ``s`` is the slope of each point. The four points are about the vertex of a parabola, apart by 1/32 of the
+    smaller cell next to the best point, or more where the vertex is far from that; NaN where a cell is
+    missing or wide.
     """
-    small = x < (0.0 if limit is None else 1.0)
+    small = x < (0.0 if limit is None else 1.0)  # where g is less 1 - x
     line = np.where(small, (1 - s) * x, 1 - s * x)
     # Three roundings of two terms, and the error of x: in both of them, or in s x. A peak is a value plus the
     # rise of a chord over a cell, with six roundings more: where those exceed 2 sizes, it exceeds them all.
@@ -179,11 +181,11 @@ def _peaks(
 ) -> Array:
     """Bound concave functions on every cell by the meeting point of its neighbours' chords prolonged.
 
-    Widths and their reciprocals have relative errors of ``slip``, chords an error of ``rounding``; cells that
-    are not ``inside`` lie between two functions.
+    ``below`` and ``above`` bound values at all points. Widths and their reciprocals have relative errors of
+    ``slip``, chords an error of ``rounding``; cells that are not ``inside`` lie between two functions.
     """
-    # At least the slope of the chord of each cell, where that is positive, and of all that follow; and minus
-    # the slope, likewise for all before.
+    # ``rise`` is at least the slope of the chord of each cell, where that is positive, and of all that
+    # follow; ``fall`` at least minus the slope, likewise for all before.
     rise = np.where(inside, (above[1:] - below[:-1]) / width * (1 + slip), np.inf)
     fall = np.where(inside, (above[:-1] - below[1:]) / width * (1 + slip), np.inf)
     width = width * (1 + slip)
@@ -200,6 +202,6 @@ def _peaks(
     single = np.where(
         np.isfinite(from_left), one_sided_left, np.where(np.isfinite(from_right), one_sided_right, np.inf)
     )
-    # When one chord falls into the cell the maximum sits at its start.
+    # Where a chord falls into the cell the maximum is at its start.
     meet = np.where(inner & (from_left <= 0), a, np.where(inner & (from_right <= 0), b, meet))
     return np.where(inner, np.maximum(meet, np.minimum(a, b)), single)

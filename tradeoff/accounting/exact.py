@@ -1,4 +1,7 @@
-"""Products of finitely many atoms, added up without a lattice."""
+"""Products of finitely many atoms, and of one continuous law with them, added up without a lattice.
+
+Atoms have losses, log-masses under P, and slacks, relative errors of the masses; "off" is an absolute error.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,12 @@ from tradeoff.pld.special import applied
 from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, down, up
 
 MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; of more, the lattice answers
-_UNKNOWN = 1e100  # slack of masses known to nothing, which are below 1e-14: no float holds 330 multiplied
+# Most slack: 2^330 is that of 330 masses of slack 1 multiplied, each below 1e-14, and no float holds these.
+_UNKNOWN = 1e100
 
 
 class ExactEngine(Engine[None]):
-    """Bounds from the atoms of the product themselves."""
+    """Bounds from the atoms of the product, whose finite part is ``law``."""
 
     name = "exact"
 
@@ -61,7 +65,7 @@ class ExactEngine(Engine[None]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProfileSum(Enclosure):
-    """Profile of f (x) g by that of g, f with Q-masses q_j at losses l_j and Q(L_f = inf) = r.
+    """Profile of f (x) g by that of g, f with Q-masses q_j at losses l_j and Q(L_f = inf) = r, all bounds.
 
     delta(x) = E_Q (1 - e^(x - L_f - L_g))_+, where L_f = l_j leaves delta_g(x - l_j), and L_f = inf leaves 1:
 
@@ -93,7 +97,7 @@ class ProfileSum(Enclosure):
 
     def crossing(self, delta: Array, guess: Array) -> Array:
         """Search the range of losses: between atoms delta may be flat, where no slope leads to a level."""
-        far = max(float(np.max(self.loss.upper)) + self.law.enclosure[1], 0.0)
+        far = max(float(np.max(self.loss.upper)) + self.law.enclosure[1], 0.0)  # the largest loss
         low = np.full(len(delta), 0.0 if self.kind == "delta" else -far)
         parts, width = np.arange(1, 8), far / 8
         for _ in range(17):  # eighths, to a unit in the last place
@@ -119,7 +123,7 @@ class ProfileSumEngine(Engine[int]):
         cumulant: Cumulant,
     ) -> None:
         self._cumulant = cumulant
-        loss = Bounds.of(others.loss) + Bounds(-others.atoms.error, others.atoms.error)
+        loss = Bounds.of(others.loss) + Bounds(-others.atoms.error, others.atoms.error)  # l_j
         logs, lost = (others.log_p, others.log_p + others.loss), Bounds(0.0, others.lost)
         p, q = (
             Bounds.of(_masses(log).astype(float)) * Bounds(np.maximum(1 - slack, 0.0), 1 + slack)
@@ -138,7 +142,7 @@ class ProfileSumEngine(Engine[int]):
         return 0
 
     def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
-        """Bound delta and epsilon as every engine does, and f by chords: profiles of few atoms have kinks."""
+        """Bound delta and epsilon as every engine does, and f by ``conjugate``: few atoms leave kinks."""
         if question != "beta":
             return super().answer(question, at, tol, known)
         about = self.cumulant.spread * np.array([-0.06, -0.02, 0.02, 0.06])
@@ -182,7 +186,7 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
     # Losses up to this size have powers that extended precision holds.
     if sum(farthest) > 5000.0:
         return None
-    powers: list[tuple[Array, Array, Array] | None] = []
+    powers: list[tuple[Array, Array, Array] | None] = []  # losses, log-masses, slacks; None for too many
     for law, n in zip(laws, counts, strict=True):
         # Two to four rounds of many atoms have too many ways to share them, but are sums of as many factors;
         # of a law with a transform of its own contours are faster.
@@ -193,7 +197,7 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
     for power in powers:
         if power is None or len(loss) * len(power[0]) > MAX_PRODUCT:
             return None
-        more = np.multiply.outer(slack, power[2])
+        more = np.multiply.outer(slack, power[2])  # (1 + s) (1 + t) - 1 = s + t + s t
         loss, log_p, slack = map(np.add.outer, (loss, log_p, slack), power)
         loss, log_p, slack = merged(loss.ravel(), log_p.ravel(), np.minimum(slack + more, _UNKNOWN).ravel())
     lost = float(sum(count * law.lost for law, count in zip(laws, counts, strict=True)))
@@ -210,7 +214,7 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
 
 
 def _power(atoms: Atoms, n: int) -> tuple[Array, Array, Array] | None:
-    """Return the losses, the log-masses and the slacks of n rounds.
+    """Return the losses, the log-masses and the slacks of n rounds, or None if there are too many.
 
     One for every way to share n rounds among k losses, C(n + k - 1, k - 1) of them.
     """
@@ -252,7 +256,7 @@ def _tail(masses: Any) -> Any:
 
 
 def _sums(masses: Any, slack: Array, *, last: bool) -> tuple[Array, Array]:
-    """Return the sums of the first masses, from 0 to all, or of the ``last`` ones, and of their errors."""
+    """Return sums of masses before each atom and of all, or from each to the ``last`` and 0; and errors."""
     if last:
         value, off = (np.append(_tail(part), 0.0) for part in (masses, masses * slack))
     else:
@@ -263,15 +267,17 @@ def _sums(masses: Any, slack: Array, *, last: bool) -> tuple[Array, Array]:
 def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
     """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)).
 
-    Tail sums of positive terms, whatever their size.
+    By sums of positive terms, whatever their size. A test rejects all atoms after k and a share of k.
     """
     steepest = 650.0  # such slopes lie left of every alpha above e^-650
     p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
     slack_p, slack_q = _slacks(law)
+    # ``above`` and ``power`` are the P- and Q-mass of each atom and all after it; ``under`` and ``below`` of
+    # those before it.
     (above, above_off), (under, under_off) = (_sums(p, slack_p, last=last) for last in (True, False))
     (power, power_off), (below, below_off) = (_sums(q, slack_q, last=last) for last in (True, False))
     left = under + law.mass_at_minus_infinity
-    # Near 1 the rest is exact, its tail sums are the accurate ones and find the vertex.
+    # Near 1 the rest is exact, its sums ``left`` are the accurate ones and find the vertex.
     near_one, rest = alpha > 0.5, 1 - alpha
     by_rest = np.searchsorted(left, rest, side="right")
     by_alpha = np.searchsorted(-above, -alpha, side="right")
@@ -283,15 +289,16 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
         taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
     kept = below[k] + share * (below[k + 1] - below[k])
     rejected = power[k + 1] + taken * (power[k] - power[k + 1])
-    # The error of every mass, as far as it is kept.
+    # The error of every mass, as far as it counts.
     kept_off = below_off[k] + share * (below_off[k + 1] - below_off[k]) + 16 * UNIT * kept
     rejected_off = power_off[k] + 16 * UNIT * (rejected + mass_at_plus_infinity) + 4 * UNIT
     inside = np.where(near_one, rest > left[0], alpha < above[0])
-    # There beta is near 1, and its distance from it is the accurate sum.
+    # There beta is near 1, and 1 - beta is the accurate sum.
     small = (rejected + mass_at_plus_infinity < 0.5) & inside
     value = np.where(small, (1 - mass_at_plus_infinity) - rejected, kept)
     # P(L = -inf) is known to 16 units of itself, which is at most the rest; sums round.
-    # Abscissas are known to ``moved``; f moves along its steepest slope so near, e^l of the farthest atom.
+    # Abscissas are known to ``moved``; f moves by that times its steepest slope so near, e^l of the
+    # ``farthest`` atom.
     moved_left = above_off[k + 1] + taken * (above_off[k] - above_off[k + 1]) + 4 * UNIT * alpha
     moved_right = under_off[k] + share * (under_off[k + 1] - under_off[k])
     moved_right += 12 * UNIT * (rest + law.mass_at_minus_infinity)
@@ -307,7 +314,7 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
 
 
 def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
-    """Return the relative errors of masses under P and under Q, with the rounding of their sums."""
+    """Return the relative errors of masses under P and under Q, with the rounding of their long sums."""
     fine = 4 * len(law.loss) * float(np.finfo(np.longdouble).eps) + 8 * UNIT
     slack = law.atoms.slack + fine * (1 + law.atoms.slack)
     relative = np.expm1(law.atoms.error + UNIT * (np.abs(law.log_p) + np.abs(law.loss)))
@@ -315,10 +322,10 @@ def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
 
 
 def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
-    """Return delta at every atom by sums of positive terms in extended precision; exact between them.
+    """Return the table of delta at every atom by sums of positive terms in extended precision.
 
-    delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon
-    to 1.
+    It is exact between atoms. delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all
+    atoms it is a line in e^epsilon to 1.
     """
     far = 800.0  # nodes outside of all atoms, where e^loss is 0 or infinity in floats
     loss, p, slack_p = law.loss, _masses(law.log_p), _slacks(law)[0]

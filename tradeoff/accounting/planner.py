@@ -1,7 +1,8 @@
 """The planner: bounds on a product of privacy loss distributions, from the engines that suit it.
 
 It runs engines one by one, the narrowest for its cost first, and intersects their bounds, until these are as
-narrow as wanted.
+narrow as wanted. The leak is Q(L = inf) of the product; a question is delta, epsilon or beta, "at" losses,
+deltas or alphas. Losses are in nats, bounds pairs of arrays (low, high).
 """
 
 from __future__ import annotations
@@ -53,10 +54,8 @@ class Composition:
         once: bool = False,
     ) -> None:
         self.laws, self.counts, self.symmetric, self.once = list(laws), list(counts), symmetric, once
-        below, above = (
-            [law.mass_at_minus_infinity for law in laws],
-            [law.mass_at_plus_infinity for law in laws],
-        )
+        below = [law.mass_at_minus_infinity for law in laws]
+        above = [law.mass_at_plus_infinity for law in laws]
         self.mass_at_minus_infinity = combine_masses_at_infinity(below, counts)
         self.mass_at_plus_infinity = combine_masses_at_infinity(above, counts)
         # Rounds with a continuous law; and whether a factor has no finite mass in floats: nothing to compose.
@@ -105,7 +104,7 @@ class Composition:
 
     @cached_property
     def exact(self) -> Engine[Any] | None:
-        """The exact sums, where the atoms of the product, or of all factors but one, are few."""
+        """The engine of exact sums, where the atoms of the product, or of all factors but one, are few."""
         if self.rounds > 1:
             return None
         from tradeoff.accounting.exact import ExactEngine, ProfileSumEngine, product
@@ -119,7 +118,7 @@ class Composition:
         (law,) = (law for law in self.laws if law.continuous)
         if not law.symmetric or law.profile(Bounds.of(np.zeros(1))) is None:
             return None
-        # A transform has the atoms of one round each, of which powers have many.
+        # Else contours are faster: a transform has the atoms of one round each, of which powers have many.
         if len(rest.loss) > min(max(2 * sum(len(law.atoms.loss) for law, _ in others), 128), 4096):
             return None
         above = combine_masses_at_infinity(
@@ -209,13 +208,13 @@ class Composition:
         ``tol`` is a width as in ``measure``; without it, engines run while each gains enough for its time, or
         only so many ``engines``.
         """
-        (low, high), waiting = self._known(question, at)
+        (low, high), waiting = self._bound_without_engine(question, at)
         if not waiting.any():
             return low, high
         reached = np.full(len(at), np.inf)
         for engine, why in islice(self.choices(query_options().method, tol, question), engines):
             started = perf_counter()
-            answer = partial(self._charged, engine) if self._unseen else engine.answer
+            answer = partial(self._answer_charged, engine) if self._leak_error else engine.answer
             below, above = answer(question, at[waiting], tol, reached[waiting])
             # Overflow gives NaN, which fmax and fmin ignore.
             low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
@@ -233,20 +232,19 @@ class Composition:
                 break
         return low, high
 
-    def _known(self, question: Question, at: Array) -> tuple[Pair, NDArray[np.bool_]]:
+    def _bound_without_engine(self, question: Question, at: Array) -> tuple[Pair, NDArray[np.bool_]]:
         """Bound the answers without an engine, and mark the entries that need one."""
         if question == "beta":
             return (np.zeros(len(at)), self._chord(at)), np.ones(len(at), bool)
         leak = self._leak
         if question == "delta":
-            over = at >= self.supremum + 1e-12 * abs(self.supremum)
+            over = at >= self.supremum + 1e-12 * abs(self.supremum)  # larger than all finite losses
             least = -expm1(minimum(at, 0.0)).upper + 0.0  # delta >= 1 - e^eps
             known = np.maximum(leak.lower, least), np.where(over, leak.upper, 1.0)
-            # Loss below which e^epsilon underflows, and delta is 1 to rounding.
-            return known, ~over & (at > -745.0)
+            return known, ~over & (at > -745.0)  # below, e^epsilon underflows, and delta is 1 to rounding
         low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
         high = np.where((self.mass_at_plus_infinity == 0) & (at >= 0), self.supremum, np.inf)
-        high = np.minimum(high, self._below_losses(at))
+        high = np.minimum(high, self._epsilon_below_losses(at))
         if self._last_atom is not None:
             # An atom of Q-mass q at a loss l leaves delta(x) >= q (1 - e^(x - l)).
             loss, log_q = self._last_atom
@@ -257,7 +255,7 @@ class Composition:
             settled = np.isfinite(high) & (high - low <= 64 * UNIT * (1 + np.abs(high)))
         return (low, high), (at > leak.upper) & ~settled
 
-    def _below_losses(self, delta: Array) -> Array:
+    def _epsilon_below_losses(self, delta: Array) -> Array:
         """Bound epsilon where it is below nearly all losses, and infinite elsewhere.
 
         There delta'(-x) of the other order is next to nothing in delta(x) = 1 - e^x (1 - delta'(-x)). With c
@@ -278,7 +276,7 @@ class Composition:
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
         """Return the losses, by the first engine's estimate, whose tests have size alpha, and their spread.
 
-        One pair, or none where no engine answers.
+        That is one pair in a list, which is empty where no engine answers.
         """
         for engine, _ in self.choices(query_options().method):
             return [(engine.loss_at_alpha(alpha), engine.cumulant.spread)]
@@ -290,7 +288,7 @@ class Composition:
         The next of these is computed only where the last is above ``level``, the delta to compare with. A
         line costs half as much at a known loss as a search for the loss.
         """
-        (_, high), waiting = self._known("delta", epsilon)
+        (_, high), waiting = self._bound_without_engine("delta", epsilon)
         if waiting.any() and not self.spent and self.contour.possible:
             enough = level[waiting] - self._leak.upper
             chernoff = self.contour.forward.chernoff_bound(epsilon[waiting], enough)
@@ -298,19 +296,21 @@ class Composition:
             waiting &= high > level
             first, _ = next(self.choices(query_options().method), (None, ""))
             if waiting.any() and first is self.contour:
-                lines = (Bounds.of(self.contour.ceiling(epsilon[waiting])) + self._unseen).upper
+                lines = (Bounds.of(self.contour.ceiling(epsilon[waiting])) + self._leak_error).upper
                 high[waiting] = np.minimum(high[waiting], lines)
         return high
 
     @cached_property
     def _leak(self) -> Bounds:
-        """Bound Q(L = inf), known to 16 units of itself and to ``_unseen``."""
-        if self.mass_at_plus_infinity == 0 == self._unseen:
+        """Bound Q(L = inf), known to 16 units of itself and to ``_leak_error``."""
+        if self.mass_at_plus_infinity == 0 == self._leak_error:
             return Bounds(0.0, 0.0)
-        return clip(bound_mass(self.mass_at_plus_infinity) + Bounds(-self._unseen, self._unseen), 0.0, 1.0)
+        return clip(
+            bound_mass(self.mass_at_plus_infinity) + Bounds(-self._leak_error, self._leak_error), 0.0, 1.0
+        )
 
     @cached_property
-    def _unseen(self) -> float:
+    def _leak_error(self) -> float:
         """Bound the error of masses at infinity of few digits, as subnormal floats have, over all rounds.
 
         Each is off by TINY for every law inside another, 16 at most, and their union by the sum of all:
@@ -322,11 +322,11 @@ class Composition:
             few += n if any(0 < mass < 2.0**-960 for mass in ends) else 0
         return 64 * TINY * float(few + 4) if few else 0.0
 
-    def _charged(
+    def _answer_charged(
         self, engine: Engine[Any], question: Question, at: Array, tol: float | None, known: Array
     ) -> Pair:
-        """Bound answers by an engine, and by that error, which moves delta and beta by itself at most."""
-        off = Bounds.of(self._unseen)
+        """Bound answers by an engine and ``_leak_error``, which moves delta and beta by itself at most."""
+        off = Bounds.of(self._leak_error)
         if question != "epsilon":
             low, high = engine.answer(question, at, tol, known)
             return (low - off).lower, (high + off).upper
@@ -336,7 +336,7 @@ class Composition:
         return np.where(above < 1, low, -np.inf), np.where(at > off.upper, high, np.inf)
 
     def _chord(self, alpha: Array) -> Array:
-        """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
+        """Bound f from above: by the chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
         left = (1 - self._leak).upper
         right = (1 - bound_mass(self.mass_at_minus_infinity)).upper
         if right <= 0:

@@ -1,8 +1,11 @@
 """Certified composition on a lattice: tilt, convolve by FFT, and bound delta from both sides.
 
-With W(dL) = e^(theta L - K) P(dL) and g(x) = e^(-(theta-1) x) (1 - e^-x)_+,
-delta(eps) = e^(K - (theta-1) eps) E_W[g(L - eps)]. Rounding, aliasing and truncation enter relative to the
-tilted mass, so delta keeps its relative accuracy however small it is.
+With the tilt theta > 1, W(dL) = e^(theta L - K) P(dL), K = sum n_i log_scale_i, and
+g(x) = e^(-(theta-1) x) (1 - e^-x)_+,   delta(eps) = e^(K - (theta-1) eps) E_W[g(L - eps)]:
+rounding, aliasing and truncation enter relative to the tilted mass, so delta keeps its relative accuracy
+however small it is. A factor is a discretised law on nodes offset + h index (`discretise`): its vector
+``over`` of tilted masses gives upper bounds on delta, ``under`` lower ones. The window is the range of the
+sum's index that is computed; the circular convolution adds what is outside as aliases.
 
 The result is a table of certified points of the profile delta(epsilon), which answers every question.
 """
@@ -47,7 +50,10 @@ class ProfileTable(Enclosure):
         return Bounds(*self.delta(-x if self.reverse else x))
 
     def delta(self, epsilon: Array) -> Pair:
-        """Bound delta(epsilon): chords of upper bounds are above it, the polygon of lower ones below."""
+        """Bound delta(epsilon): chords of upper bounds are above it, the polygon of lower ones below.
+
+        Outside the table the last upper bound holds to its right, and convexity bounds it on its left.
+        """
         upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
         lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
         before, after = self._left_of(epsilon)
@@ -56,7 +62,7 @@ class ProfileTable(Enclosure):
         return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
 
     def _left_of(self, epsilon: Array) -> Pair:
-        """Bound delta left of the table: in s = e^epsilon it is convex, and 1 at 0.
+        """Bound delta left of two nodes, and by 0 and 1 right of them: in s = e^epsilon it is convex, 1 at 0.
 
         So it is above the chord of a lower bound and an upper one further right, prolonged, and below the
         chord from 1 to an upper bound.
@@ -69,8 +75,9 @@ class ProfileTable(Enclosure):
 
     @cached_property
     def _chord_on_left(self) -> tuple[float, float, float]:
-        """Return the node of the greatest lower bound, and the steepest chord from there, in units of its s.
+        """Return the node of the greatest lower bound, this, and the steepest fall of a chord from there.
 
+        That is -d/ds times the s of the node, over chords to upper bounds on its right, or 0 if none falls.
         Each slope is known to 8 units and those of a width, which expm1 takes 1 + width times.
         """
         k = int(np.argmax(self.lower))
@@ -84,19 +91,20 @@ class ProfileTable(Enclosure):
 
     @cached_property
     def _chord_from_1(self) -> tuple[float, float]:
-        """Return the end of the steepest chord that begins at 1 where s = 0."""
+        """Return the node and upper bound where the steepest chord ends that begins at 1 where s = 0."""
         k = int(np.argmax((1 - self.upper) * np.exp(-np.maximum(self.above, -700.0))))
         return float(self.above[k]), float(self.upper[k])
 
     @cached_property
     def _monotone(self) -> Pair:
+        """The least upper bound up to each node, and the greatest lower one from each node on."""
         return np.minimum.accumulate(self.upper), np.maximum.accumulate(self.lower[::-1])[::-1]
 
     def crossing(self, delta: Array, guess: Array) -> Array:
         """Return where the upper bounds cross a level, or the lower ones if those never fall so low."""
         if self.reverse:
             return guess
-        falling, least = self._monotone  # the greatest lower bound at a node or right of it
+        falling, least = self._monotone
         k = np.searchsorted(-falling, -delta, side="left")
         last = np.searchsorted(-least, -delta, side="left") - 1
         right = np.clip(k, 0, len(falling) - 1)
@@ -106,7 +114,7 @@ class ProfileTable(Enclosure):
         return np.where(k < len(falling), crossed, self.below[np.maximum(last, 0)])
 
     def peak(self, alpha: Array, guess: Array) -> Array:
-        """Return about the nodes where 1 - delta - s alpha is largest; at any node it is a bound."""
+        """Return nodes near which 1 - delta - s alpha is largest; at any node it is a bound."""
         del guess
         place = self.above[np.searchsorted(-self._switches, -alpha if not self.reverse else alpha - 1)]
         return -place if self.reverse else place
@@ -127,11 +135,11 @@ class ProfileTable(Enclosure):
 
 
 def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float) -> Array:
-    """Interpolate linearly in e^epsilon, without forming it; constants to both sides of the table."""
+    """Interpolate linearly in e^epsilon, without forming it; the constants ``left`` and ``right`` outside."""
     inside = np.clip(epsilon, at[0], at[-1])
     k = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 2)
     part, whole, rest = inside - at[k], at[k + 1] - at[k], at[k + 1] - inside
-    # (e^part - 1)/(e^whole - 1) to a few units of 1 + rest.
+    # The weight of the right end is (e^part - 1)/(e^whole - 1), to a few units of 1 + rest.
     small = np.expm1(np.minimum(part, 30.0)) / np.expm1(np.clip(whole, 5e-324, 30.0))
     large = np.exp(-rest) * np.expm1(-part) / np.expm1(-np.maximum(whole, 1.0))
     weight = np.where(whole > 30.0, large, small)
@@ -140,7 +148,7 @@ def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float
 
 
 def _cross(at: Array, value: Array, k: Index, level: Array) -> Array:
-    """Return where the chord of cell k meets ``level``."""
+    """Return where the chord in e^x from node k to the next one meets ``level``."""
     following = np.minimum(k + 1, len(at) - 1)
     drop = value[k] - value[following]
     weight = np.clip((value[k] - level) / np.where(drop > 0, drop, 1.0), 0.0, 1.0)
@@ -157,7 +165,11 @@ Values = TypeVar("Values", Array, Complex)
 
 @dataclass(frozen=True, eq=False)
 class TiltedFactor:
-    """One factor on ``offset + h index``: tilted masses of both sides less e^log_scale, ``count`` copies."""
+    """``count`` copies of a factor: ``over`` and ``under`` are masses at nodes offset + h index.
+
+    They are P-masses times e^(theta node - log_scale); ``top`` is Q-mass of ``over`` at infinity, and nodes
+    are known to ``shift`` (`DiscretisedLaw`).
+    """
 
     index: Index
     offset: float
@@ -171,7 +183,7 @@ class TiltedFactor:
 
 @dataclass(frozen=True)
 class Window:
-    """Losses [low, low + h size) of the sum; ``chernoff`` are the exponents that bound the mass outside."""
+    """Indices [low, low + size) of the sum; ``chernoff`` are exponents t for the mass below and above it."""
 
     low: int
     size: int
@@ -180,7 +192,7 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """Tilted law of the sum on the window, its 2-norm error, and bounds on the mass outside."""
+    """Tilted masses of the sum on the window, the 2-norm of their errors, and bounds on the mass outside."""
 
     mass: Array
     error: float
@@ -189,23 +201,24 @@ class Sum:
 
 
 def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, window: Window) -> Sum:
-    """Convolve by one inverse FFT of prod FFT(w_i)^n_i, at a cost of N log N a distinct factor.
+    """Convolve the ``vectors`` of factors on the window by one inverse FFT of prod FFT(w_i)^n_i.
 
-    Each transform F of a vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1),
-    and with the power's own rounding r within |F^n| (e^(n E/|F| + r) - 1), of the result; where that is
-    large, within (|F| + E)^n + |F^n|. ``fft_error`` is rounded up by more than the roundings of this bound.
+    A vector is ``over`` or ``under``; it is wound round the window, and so is the sum. Each transform F of a
+    vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1), and with the power's own
+    rounding r within |F^n| (e^(n E/|F| + r) - 1), of the result; where that is large, within (|F| + E)^n +
+    |F^n|. ``fft_error`` is rounded up by more than the roundings of this bound.
     """
     size, half = window.size, window.size // 2 + 1
     totals = [float(np.sum(vector)) for vector in vectors]
     if not all(0 < total < np.inf for total in totals):  # the bound on some factor is trivial
         return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
     logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
-    # Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276,
-    # exceeds the underflow at all its frequencies.
-    if min(*logs, *accumulate(logs)) < -600.0:  # too much of it underflows
+    # A product of a mass above e^-600, and each part of it, rounds by more than 1e-276, which exceeds the
+    # underflow at all its frequencies.
+    if min(*logs, *accumulate(logs)) < -600.0:
         return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
-    centre = 0
+    centre = 0  # of the sum: vectors are moved by their mean index, so that they fold over less
     for factor, vector, total in zip(factors, vectors, totals, strict=True):
         middle = round(float(np.sum(factor.index * vector)) / total)
         centre += factor.count * middle
@@ -228,8 +241,8 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
     mass = np.roll(mass, (centre - window.low) % size)
     error = _two_norm(bound, size) + 2 * fft_error(size) * _two_norm(modulus, size)
     down, up = window.chernoff
-    low_tail = _chernoff(factors, vectors, h, -down, window.low)
-    high_tail = _chernoff(factors, vectors, h, up, window.low + size)
+    low_tail = _bound_tail(factors, vectors, h, -down, window.low)
+    high_tail = _bound_tail(factors, vectors, h, up, window.low + size)
     return Sum(mass, error, low_tail, high_tail)
 
 
@@ -280,15 +293,15 @@ def _power(base: Values, n: int) -> tuple[Values, Array]:
     return np.exp(n * logarithm), 8 * n * UNIT * (1 + np.abs(logarithm))
 
 
-def _chernoff(
+def _bound_tail(
     factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, t: float, edge: int
 ) -> float:
-    """Bound the tilted mass from ``edge`` up (t > 0) or down (t < 0) from above, by E e^(t h (index - edge)).
+    """Bound the tilted mass at sums of index >= ``edge`` (t > 0) or <= ``edge`` (t < 0) from above.
 
-    The exponent is a sum of count * (peak + log moment) and of t h edge, each known to 2 units of the largest
-    step for the steps, 2 for their distance from the peak, 8 of the logarithm, and one for each product and
-    sum; a moment, a positive sum of exponentials, to 64 units of itself and to underflow. 1e-6 covers second
-    orders.
+    It is at most E e^(t h (index - edge)) (Chernoff). The exponent is a sum of count * (peak + log moment)
+    and of t h edge, each known to 2 units of the largest step for the steps, 2 for their distance from the
+    peak, 8 of the logarithm, and one for each product and sum; a moment, a positive sum of exponentials, to
+    64 units of itself and to underflow. 1e-6 covers second orders.
     """
     exponent = -t * h * edge
     size, rounds = abs(exponent), 0
@@ -302,10 +315,10 @@ def _chernoff(
 
 
 def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
-    """Return the logarithm of sum vector e^steps, and the size of the numbers that it is made of.
+    """Return log sum vector e^steps, and the size of the numbers that it is made of, for its rounding.
 
-    By the largest step; by the largest term, of two units more for its logarithm, where the vector underflows
-    that far from its heavy masses. Entries of 0 count as such: they are far below the error of a transform.
+    The largest step is taken out; or the largest term, of two units more for its logarithm, where the vector
+    underflows that far from its heavy masses. Entries of 0 stay 0: they are far below a transform's error.
     """
     peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
     total = float(np.sum(vector * np.exp(steps - peak)))
@@ -322,7 +335,7 @@ def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
 def profile(
     factors: Sequence[TiltedFactor], h: float, theta: float, window: Window, mass_at_plus_infinity: float
 ) -> ProfileTable:
-    """Answer with bounds on delta at every node of the window, for a tilt theta > 1.
+    """Return the table of bounds on delta at every node of the window, for a tilt theta > 1.
 
     ``mass_at_plus_infinity`` is the exact Q-mass at +infinity (rounded down) of the whole product.
     """
@@ -331,7 +344,7 @@ def profile(
     under = compose(factors, [f.under for f in factors], h, window)
     offsets = [f.count * f.offset for f in factors]
     loss = math.fsum(offsets) + h * np.arange(window.low, window.low + window.size, dtype=float)
-    least, most = _scale(factors, theta, loss)
+    least, most = _scale(factors, theta, loss)  # bounds on e^(K - (theta-1) loss)
     # |sum e_k g_k| <= ||e||_2 ||g||_2, and a sum over a lattice is at most integral/h + maximum: g is
     # unimodal, its maximum kappa, and the integral of its square 2/(a (a + 1) (a + 2)) with a = 2 theta - 2.
     kappa = np.exp((theta - 1) * np.log(theta - 1) - theta * np.log(theta))
@@ -339,11 +352,11 @@ def profile(
     # Relative rounding of the two recursions: a term d steps away carries d factors e^-x, known to 8 units
     # and 2 x each: 8 d + 2 min(reach, 750), as e^-750 leaves nothing. Powers add d/63 * 8, four levels
     # of 82 roundings a recursion and 20 for its coefficient 700.
-    exact = UNIT * (9 * window.size + 2 * min(theta * h * window.size, 750.0) + 700)
+    relative = UNIT * (9 * window.size + 2 * min(theta * h * window.size, 750.0) + 700)
     with np.errstate(over="ignore", invalid="ignore"):
         # The circular sum dominates the true one; aliases are at most kappa times the mass outside.
-        upper = _tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail
-        lower = _tail(under.mass, h, theta) * (1 - exact) - under.error * norm
+        upper = _sum_g(over.mass, h, theta) * (1 + relative) + over.error * norm + over.high_tail
+        lower = _sum_g(under.mass, h, theta) * (1 - relative) - under.error * norm
         outside = kappa * (under.low_tail + under.high_tail)
         upper, lower = most * upper, least * lower - most * outside
     # A loss moves by the shifts of all factors, and by at most 4 units of the terms of its node.
@@ -362,7 +375,7 @@ def profile(
 
 
 def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[Array, Array]:
-    """Return bounds on e^(K - (theta - 1) loss).
+    """Bound e^(K - (theta - 1) loss), K = sum n_i log_scale_i, from below and above at each loss.
 
     Units: one for each product that makes up K and one for their exact sum; of (theta - 1) loss one for each
     of two differences and the product, and two for the loss itself, whose sum of offsets and steps costs a
@@ -382,7 +395,7 @@ def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[
     return least * np.maximum(1 - error, 0.0), most
 
 
-def _tail(mass: Array, h: float, theta: float) -> Array:
+def _sum_g(mass: Array, h: float, theta: float) -> Array:
     """Return sum_j mass_j g((j - k) h) for every k, by two recursions of positive terms from the right."""
     slow, fast = np.exp(-(theta - 1) * h), np.exp(-theta * h)
     # heavy_k = sum_{j>=k} mass_j e^(-theta (j-k) h);  tail_k = slow tail_(k+1) + (slow - fast) heavy_(k+1)
@@ -392,14 +405,13 @@ def _tail(mass: Array, h: float, theta: float) -> Array:
 
 
 def discounted(x: Array, a: float) -> Array:
-    """Return y_k = x_k + a y_(k-1) for x >= 0 and 0 <= a <= 1, by blocks; cost grows with len(x).
+    """Return y_k = x_k + a y_(k-1) for x >= 0 and 0 <= a <= 1, by blocks of 64; cost grows with len(x).
 
     Each entry is a sum of positive terms: at most 64 roundings for the sum and 18 for two powers a level, of
     which there are log_64 len(x). A power for 64 steps on the next level errs by 8 units, so a
     term d steps back by d/63 * 8 more. Terms below the least float vanish.
     """
-    # Entries of a block of a recursion: one small matrix product a level, four for a million entries.
-    steps = 64
+    steps = 64  # entries of a block: one small matrix product a level, four levels for a million entries
     if len(x) == 0:
         return np.zeros(0)
     padded = np.zeros(-(-len(x) // steps) * steps)

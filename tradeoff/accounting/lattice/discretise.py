@@ -1,9 +1,14 @@
 """From one law of L to measures on a set of lattice nodes, one on each side of the truth.
 
-``over`` spreads every cell to its two ends and keeps both masses: a mean-preserving spread of the ratio, so
-its hockey-stick is above (Doroshenko et al., Connect the Dots, PoPETs 2022). ``under`` merges the losses
-about every node to one, whose hockey-stick is below, and moves it down to the node with mass of the one
-before. A hockey-stick grows with each mass, so masses rounded up (down) keep the side.
+``over`` spreads every cell, the losses between two nodes, to its two ends and keeps both masses: a
+mean-preserving spread of the ratio, so its hockey-stick is above (Doroshenko et al., Connect the Dots, PoPETs
+2022). ``under`` merges the losses between two cuts, one in each cell, to one, whose hockey-stick is below,
+and moves it down to the node there with a little mass of the one before. A hockey-stick grows with each mass,
+so masses rounded up (down) keep the side.
+
+A cell [a, b] is known by its excess Q - e^a P and its deficit P - e^-b Q, each to a relative ``slack``.
+Masses are those under P unless said otherwise; an "error" is that of a loss in nats, a "tilt" the exponent
+whose exponential multiplies a mass, so that neither has to be a float.
 """
 
 from __future__ import annotations
@@ -22,12 +27,12 @@ from tradeoff.pld.units import TINY, UNIT
 
 _ABOVE = 0.002  # share of a cell by which merged losses lie above nodes: rounding leaves none below
 _LEAST_MASS = (
-    1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than their slack
+    1e-303  # smaller masses may have lost more than their slack to underflow, a million terms of 5e-324
 )
 
 
 class Tilt(NamedTuple):
-    """Exponents slope L - log_scale at the nodes, and how far they may be off."""
+    """Exponents slope node - log_scale of all nodes, and how far those of a product of factors may be off."""
 
     value: Array
     error: Array
@@ -44,7 +49,7 @@ class Tilt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DiscretisedLaw:
-    """P-masses at ``nodes`` times e^(slope node - log_scale).
+    """P-masses at ``nodes`` times e^(slope node - log_scale), whose hockey-stick is above or below the law's.
 
     ``top`` is the Q-mass of ``over`` at +infinity, not tilted; ``shift`` bounds how far rounding may have
     moved a loss.
@@ -65,12 +70,12 @@ def discretise(
 
     Cost is two passes of cell integrals.
     """
-    # Masses made of atoms farther outside already allow for the errors of their losses, which change what
-    # others draw from them by e^-40, below a unit.
+    # Atoms farther outside the nodes have masses that allow for the errors of their losses
+    # (``_split_atoms``), and change what ``_move_atoms`` takes from them by e^-40, below a unit.
     far = 40.0
     tilt, near = Tilt.of(slope, nodes, log_scale), nodes[[0, -1]] + np.array([-far, far])
-    over, top = spread(law, nodes, tilt)
-    under = moved(law, nodes, tilt)
+    over, top = _split_atoms(law, nodes, tilt)
+    under = _move_atoms(law, nodes, tilt)
     errors = law.atoms.error[(law.atoms.loss >= near[0]) & (law.atoms.loss <= near[1])]
     # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (that of its
     # offset is charged where offsets are added up).
@@ -84,13 +89,15 @@ def discretise(
         grow = 1 + cells.slack + 32 * UNIT
         excess, deficit, whole = cells.excess * grow, cells.deficit * grow, -np.expm1(-np.diff(nodes))
         p = np.zeros(len(nodes))
-        p[1:] += (lifted(nodes[1:], excess[1:-1]) + TINY) / whole
+        p[1:] += (_to_p_mass(nodes[1:], excess[1:-1]) + TINY) / whole
         p[:-1] += (deficit[1:-1] + TINY) / whole
-        p[:1] += lifted(nodes[:1], excess[:1])  # below them: Q-mass to the first, the rest of P to -infinity
-        p[-1] += deficit[-1]  # above them: P-mass to the last, the rest of Q to +infinity
+        # Below all nodes: Q-mass to the first, the rest of P to -infinity; above: P-mass to the last, the
+        # rest of Q to +infinity.
+        p[:1] += _to_p_mass(nodes[:1], excess[:1])
+        p[-1] += deficit[-1]
         over += _times_tilt(np.nextafter(p, np.inf), tilt)
         top += cells.excess[-1] * (1 + cells.slack[-1])
-        under += _kept(law, cells, nodes, tilt)
+        under += _merge_cells_below(law, cells, nodes, tilt)
         shift += float(np.max(law.edge_error(nodes)))
     # Two sums of at most three terms, each times 1 + slack.
     return DiscretisedLaw(nodes, over, (top + law.mass_at_plus_infinity) * (1 + 16 * UNIT), under, shift)
@@ -103,15 +110,15 @@ def _times_tilt(mass: Array, tilt: Tilt) -> Array:
         return np.where(exponent > 700.0, np.inf, mass * np.exp(np.minimum(exponent, 700.0)))
 
 
-def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Array:
-    """Return the lower side of the cells: losses between two cuts become one, a little above a node.
+def _merge_cells_below(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Array:
+    """Return ``under`` of the continuous part: losses between two cuts become one, a little above a node.
 
-    That is post-processing. Cells of which one mass may have underflowed count as larger than the nodes below
-    them. Of all larger losses, with the excess E over b, the hockey-stick is Q - e^x P = E + (e^b - e^x) P >=
-    E (1 - e^(x-b)) for x <= b, that of an atom of Q-mass E on the node b. Units: 8 for a logarithm of itself,
-    and one for its sum of each term.
+    That is post-processing. ``cells`` are those of the nodes, -inf and inf. From the node b on, above which
+    one mass of each cell may have underflowed, all losses become one: with the excess E over b their
+    hockey-stick is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b, that of an atom of Q-mass E
+    on b. Units: 8 for a logarithm of itself, and one for its sum of each term.
     """
-    inner = Cells(*(part[1:-1] for part in cells))
+    inner = Cells(*(part[1:-1] for part in cells))  # between nodes
     certain = np.flatnonzero(np.minimum(inner.excess, inner.deficit) >= _LEAST_MASS)
     last = int(certain[-1]) + 1 if len(certain) else 0
     b = nodes[last]
@@ -119,11 +126,11 @@ def _kept(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) 
     log = math.log(end.excess[-1]) if _LEAST_MASS <= end.excess[-1] < math.inf else -math.inf
     some = np.zeros(int(log > -math.inf))
     units = UNIT * (64 + 8 * abs(log) + abs(b))
-    tail = moved(AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units), nodes, tilt)
-    return tail + _gathered(law, Cells(*(part[:last] for part in inner)), nodes, tilt) if last else tail
+    tail = _move_atoms(AtomicLaw(some + b, some + log - b, slack=some + end.slack[-1] + units), nodes, tilt)
+    return tail + _merge_best(law, Cells(*(part[:last] for part in inner)), nodes, tilt) if last else tail
 
 
-class Merged(NamedTuple):
+class MergedCells(NamedTuple):
     """Cells between edges, each with the loss of all its mass, NaN where it is not known, and its P-mass."""
 
     edges: Array
@@ -137,8 +144,8 @@ class Merged(NamedTuple):
         return AtomicLaw(self.loss[known], self.log_p[known], slack=self.slack[known])
 
 
-def _gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: Tilt) -> Array:
-    """Return the masses of the best of three choices of cuts, one in each cell, by the Q-mass that is kept.
+def _merge_best(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: Tilt) -> Array:
+    """Return masses at nodes for the best of three choices of cuts in the cells, by the Q-mass that is kept.
 
     Where masses are in geometric progression of ratio r^2, a cut at the share 1/(1 + r) of its cell makes
     losses those of nodes. Where the law begins abruptly nothing is below the first ones, from which they
@@ -150,38 +157,40 @@ def _gathered(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: Ti
     padded = np.concatenate([mass[:1], mass, mass[-1:]])
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.nan_to_num(1 / (1 + (padded[2:] / padded[:-2]) ** 0.25), nan=0.5)
-    # A cell next to a narrower one above it gives no more to the node between than that does.
+    # A cell below a narrower one gives its upper node, above the cut at its ``share``, no more than that
+    # does.
     share = 1 - (1 - share) * np.minimum(np.append(width[1:], width[-1:]) / width, 1.0)
     cuts, begin = within[:-1] + np.clip(share + _ABOVE, 0.02, 0.98) * width, int(np.argmax(mass > 0))
     late = np.where(np.arange(len(mass)) == begin, within[:-1], cuts)
     middles = within[:-1] + width / 2
     best, most, merged = np.zeros(len(nodes)), -1.0, None
-    for chosen, first in ((cuts, -1), (late, begin), (middles, -1)):
-        merged = _merged_above(law, within, chosen, first, merged)
+    for chosen, first in ((cuts, -1), (late, begin), (middles, -1)):  # first: where the law begins, or -1
+        merged = _merge_above_nodes(law, within, chosen, first, merged)
         atoms = merged.law()
-        result = moved(atoms, nodes, tilt)
+        result = _move_atoms(atoms, nodes, tilt)
         with np.errstate(over="ignore", invalid="ignore"):
             kept = float(np.nansum(result * np.exp(np.minimum(nodes - tilt.value, 700.0))))  # under Q
         if kept > most + 1e-10:
             best, most = result, kept
         whole = np.exp(np.minimum(atoms.log_p + atoms.loss, 0.0)) * (1 - 3 * atoms.atoms.slack)
-        if kept >= (1 - 1e-9) * float(np.sum(whole)):  # but for slack all of it
+        if kept >= (1 - 1e-9) * float(np.sum(whole)):  # all Q-mass but for slack
             break
     return best
 
 
-def _merged_above(
-    law: PrivacyLossDistribution, nodes: Array, cuts: Array, begin: int, known: Merged | None
-) -> Merged:
-    """Merge cells to one loss each, that of a node or one above it.
+def _merge_above_nodes(
+    law: PrivacyLossDistribution, nodes: Array, cuts: Array, begin: int, known: MergedCells | None
+) -> MergedCells:
+    """Merge the losses between cuts to one loss for each node, at the node or above it, by raising cuts.
 
     A loss below its node would go down to the one before. It rises by half as much as the cut below it does,
-    or where the law begins by that of the one above it; and it is above the node where the cut is that node.
+    or where the law begins (cell ``begin``) by that of the one above it; and it is above the node where the
+    cut is that node. ``known`` are losses merged before, of which those between equal cuts are used again.
     """
-    near = np.diff(nodes, append=2 * nodes[-1] - nodes[-2])
-    for attempt in range(8):
+    near = np.diff(nodes, append=2 * nodes[-1] - nodes[-2])  # spacing above each node
+    for attempt in range(8):  # the second time losses still below their nodes get these as cuts
         edges = np.maximum.accumulate(np.concatenate([nodes[:1], cuts, nodes[-1:]]))
-        result = known = _merged(law, edges, known)
+        result = known = _merge_between(law, edges, known)
         below = result.loss < nodes
         if not below.any():
             break
@@ -194,8 +203,8 @@ def _merged_above(
     return result
 
 
-def _merged(law: PrivacyLossDistribution, edges: Array, known: Merged | None) -> Merged:
-    """Merge all mass of each cell to one loss, from those already ``known`` where both edges are the same.
+def _merge_between(law: PrivacyLossDistribution, edges: Array, known: MergedCells | None) -> MergedCells:
+    """Merge all mass between two edges to one loss, copied from ``known`` if both edges are the same.
 
     That loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
     units, over 1 less a slack, to 4 units of its terms, and to the errors of the edges; it is rounded down.
@@ -208,7 +217,7 @@ def _merged(law: PrivacyLossDistribution, edges: Array, known: Merged | None) ->
     cells, a = law.cells(edges[used]), edges[used][:-1]
     p = masses(cells, edges[used])[0]
     with np.errstate(divide="ignore", invalid="ignore"):  # of an empty cell, or a loss that overflows
-        x = lifted(a, cells.excess) / p
+        x = _to_p_mass(a, cells.excess) / p
         loss = a + np.log1p(x)
         unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
         off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(a) + np.abs(loss))
@@ -220,11 +229,11 @@ def _merged(law: PrivacyLossDistribution, edges: Array, known: Merged | None) ->
     result = [each.copy() for each in old]
     for side, part in zip(result, parts, strict=True):
         side[new] = part[place]
-    return Merged(edges, *result)
+    return MergedCells(edges, *result)
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
-    """Return the node at or below each loss, or within rounding of it, and the distance above."""
+    """Return the index of the node at or below each loss, up to rounding, and the distance above it."""
     last = len(nodes) - 1
     index = np.clip(np.searchsorted(nodes, loss, side="right") - 1, 0, last)
     tolerance = 6 * UNIT * (1 + np.abs(loss))
@@ -235,10 +244,11 @@ def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
 
 
 def _weigh(log_p: Array, tilt: Tilt, at: Index, slack: Array, sign: int) -> Array:
-    """Bound e^(log_p + tilt) on nodes ``at``, above for ``sign`` 1 and below for -1, to slack and rounding.
+    """Bound e^(log_p + tilt) at nodes of indices ``at`` from above (``sign`` 1) or below (-1).
 
-    Either factor alone may be no float. Sums are rounded to two units of each term; 48 units: 8 for this
-    exponential and for each of at most three functions in a caller's masses, and products.
+    The masses are known to ``slack``. Either factor alone may be no float. Sums are rounded to two units of
+    each term; 48 units: 8 for this exponential and for each of at most three functions in a caller's masses,
+    and products.
     """
     exponent = log_p + tilt.value[at]
     error = slack + tilt.error[at] + UNIT * (48 + 2 * np.abs(log_p) + 2 * np.abs(tilt.value[at]))
@@ -255,8 +265,8 @@ def _sum_at_nodes(at: Index, mass: Array, size: int, sign: int) -> Array:
     return np.asarray(np.nextafter(total, sign * np.inf))
 
 
-def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Array, float]:
-    """Split atoms between the nodes around them; return also Q-mass at +infinity.
+def _split_atoms(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Array, float]:
+    """Return ``over`` of the atoms, each split between the nodes around it, and its Q-mass at +infinity.
 
     Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a, and to b
     e^(L-b) (1 - e^(a-L))/(1 - e^(a-b)). Below the nodes Q-mass goes to the first, the rest of P to -infinity;
@@ -289,8 +299,8 @@ def spread(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tuple[Arra
     return _sum_at_nodes(at, masses, size, +1), float(top) + lost
 
 
-def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> Array:
-    """Move every atom to the node below it, with mass that keeps its ratio.
+def _move_atoms(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> Array:
+    """Return ``under`` of the atoms, each moved to the node below it; those below all nodes go to -infinity.
 
     Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass
     from the atom below instead brings the barycentre onto the node, a merger, which is second order.
@@ -312,8 +322,8 @@ def moved(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> Array:
 def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Array:
     """Return the log-masses of atoms moved from ``loss`` down to ``goal``, each with P-mass of the one below.
 
-    Atom j gives the share x_j of its mass p_j to atom j + 1. The barycentre of the ratios at the goal g_j is
-    not below e^g_j, so that the hockey-stick does not rise, where
+    ``error`` is that of the losses. Atom j gives the share x_j of its mass p_j to atom j + 1. The barycentre
+    of the ratios at the goal g_j is not below e^g_j, so that the hockey-stick does not rise, where
 
         x_(j-1) p_(j-1) (e^g_j - e^l_(j-1)) <= (1 - x_j) p_j (e^l_j - e^g_j).
 
@@ -338,7 +348,7 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Ar
         return np.asarray(log_p + np.log(1 - share + received))
 
 
-def lifted(loss: Array, q: Array) -> Array:
+def _to_p_mass(loss: Array, q: Array) -> Array:
     """Return e^-loss q, the P-mass of Q-mass q; a mass of 0 stays 0 where e^-loss overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(q > 0, np.exp(-loss) * q, 0.0)

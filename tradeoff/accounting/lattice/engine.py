@@ -1,14 +1,13 @@
 """The lattice engine: tables of certified points of delta, of any product of laws, tilted for a loss.
 
-Rounds with rare large losses: the lattice covers losses up to a few times the loss in question.
-
-With A the event that some round loses more than an edge, a > x,
+A table's center is the loss it is tilted for; the same table answers within its spread. An edge cuts off the
+losses of rounds with rare large ones, so that the lattice covers no more than a few times the loss x in
+question. With A the event that some round loses more than the edge a > x,
 
     delta(x) = E_Q (1 - e^(x - L))_+ 1[not A] + Q(A) - e^x P(A) + E_Q (e^(x - L) - 1)_+ 1[A],
 
 the first term is the product of the truncated laws, and the last one is next to nothing: it takes that the
-other rounds add up to less than x - a. So nodes are as close as x needs, however far single losses go, and
-the tilt is about losses like x.
+other rounds add up to less than x - a. So nodes are as close as x needs, however far single losses go.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from tradeoff.pld.units import UNIT
 
 
 class TruncatedPLD(PrivacyLossDistribution):
-    """Law restricted to the finite losses inside an interval."""
+    """Law restricted to the finite losses in [low, high]; the rest of its mass is missing."""
 
     def __init__(self, law: PrivacyLossDistribution, low: float, high: float) -> None:
         self.law, self.low, self.high = law, low, high
@@ -75,18 +74,18 @@ def choose_edge(
     laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], cumulant: Cumulant, x: float
 ) -> float | None:
     """Return the least edge for which the last term is negligible, or None where nothing is cut."""
-    reach = max(float(law.sketch().loss[-1]) for law in laws)
-    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
-    if x <= 0:
+    reach = max(float(law.sketch().loss[-1]) for law in laws)  # largest loss of a round
+    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))  # and least of the sum
+    if x <= 0:  # an edge that makes the last term 0
         return -1.01 * lowest if 2.02 * -lowest < reach else None
-    t, far = np.geomspace(0.1, 1e4, 21) / x, 1.125 * x  # tables serve losses of an eighth more
-    values = np.array([cumulant.value(-each) for each in t.tolist()])
+    tilts, far = np.geomspace(0.1, 1e4, 21) / x, 1.125 * x  # tables serve losses of an eighth more
+    cumulants = np.array([cumulant.value(-each) for each in tilts.tolist()])
     for multiple in (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
         edge = multiple * x
         if 2 * edge > reach:
             break
-        rare = float(np.min(values + t * (far - edge)))
-        # So likely at most, in units of 1 - e^(x - a), the last term is so small a share of the second.
+        rare = float(np.min(cumulants + tilts * (far - edge)))
+        # By Chernoff's bound ``rare`` >= log P(sum < far - edge): the last term is 1e-12 of the second.
         if far - edge < lowest or rare < math.log(1e-12 * -math.expm1(far - edge)):
             return edge
     return None
@@ -100,10 +99,11 @@ def add_far_losses(
     edge: float,
     x: float,
 ) -> ProfileTable:
-    """Add the event A of a loss above ``edge`` to a table of the truncated laws, at its nodes about ``x``.
+    """Return the table of the whole laws, at nodes about ``x``, from that of the laws truncated at ``edge``.
 
-    At a node s it adds Q(A) - e^s P(A): linear in e^s, so that lower bounds stay a polygon below delta. Upper
-    ones gain e^s P(A, L < s) as well, and with p_i = P(L_i > edge) (``far_p``) and all t > 0
+    It adds the event A of a loss above the edge. At a node s it adds Q(A) - e^s P(A): linear in e^s, so that
+    lower bounds stay a polygon below delta. Upper ones gain e^s P(A, L < s) as well, and with p_i = P(L_i >
+    edge) (``far_p``) and all t > 0
 
         P(A, L < s) <= sum_i n_i p_i P(others < s - edge),    P(others < y) <= e^(ty) prod (E e^(-tL_i))^n_i:
 
@@ -126,9 +126,10 @@ def add_far_losses(
         far_q.append(float(cells.excess[0]) * known + exp(Bounds.of(edge)) * far_p[-1])
     logs = (sum((n * log1p(-m) for n, m in zip(counts, far, strict=True)), zero) for far in (far_p, far_q))
     event_p, event_q = (-expm1(log) for log in logs)  # P(A) and Q(A), 1 - prod (1 - p_i)^n_i
-    event = event_q - exp(Bounds(below, above)) * event_p
+    event = event_q - exp(Bounds(below, above)) * event_p  # at nodes known to be between these
     nodes = [factor.offset + grid.h * factor.index for factor in factors]
     lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
+    # Deficit, first node and w of each law; P(some loss more than h below its first node); the best t so far.
     deficits, uncovered, best, log_moment, tilt = [], 0.0, math.inf, 0.0, 0.0
     for law, n, at in zip(laws, counts, nodes, strict=True):
         a, width = float(at[0]), float(at[0]) - law.enclosure[0]
@@ -161,7 +162,7 @@ def add_far_losses(
 
 
 class Direction:
-    """One order of the pair, by its laws: plans, lattices and the profiles already computed."""
+    """One order of the pair, the given or the ``reverse`` one, by its laws; with its tables so far."""
 
     def __init__(self, laws: list[PrivacyLossDistribution], counts: list[int], *, reverse: bool) -> None:
         self.laws: list[PrivacyLossDistribution] = [ReversedPLD(law) for law in laws] if reverse else laws
@@ -174,7 +175,7 @@ class Direction:
         self.mass_at_plus_infinity = combine_masses_at_infinity(
             [law.mass_at_plus_infinity for law in self.laws], counts
         )
-        # Whether all losses are finite and spread.
+        # Whether all losses are finite and there are no atoms.
         self.is_plain = all(
             law.mass_at_plus_infinity == law.mass_at_minus_infinity == law.lost == len(law.atoms.loss) == 0
             for law in laws
@@ -190,10 +191,10 @@ class Direction:
 
     @cached_property
     def representable(self) -> bool:
-        """Whether densities under P and Q fit floats together: above losses of 650 nats e^L does not."""
+        """Whether densities under P and Q fit floats together: e^L of typical losses must."""
         pairs = zip(self.sketches, self.laws, strict=True)
         typical = [points.loss[np.argmax(points.log_p)] for points, law in pairs if law.continuous]
-        # Typical losses of a continuous law up to which e^L and e^-L are floats, and a tilt of them too.
+        # Up to these e^L and e^-L are floats, and tilts of them too.
         return all(abs(loss) < 300.0 for loss in typical)
 
     @cached_property
@@ -208,7 +209,7 @@ class Direction:
 
     @cached_property
     def is_cut(self) -> bool:
-        """Whether large losses may be cut off: where they reach so far that the lattice would be coarse.
+        """Whether large losses may be cut off at an edge: they reach so far that the lattice would be coarse.
 
         Of either sign: as K(1 - t) is that of the other order, contours are slow in both, and the bounds are
         those of lattices. Their spacing follows the tilt, which doubles within its spread, but changes by a
@@ -228,7 +229,7 @@ class Direction:
         return np.minimum(snap_to_grid(inside, self.spread(inside), apart), most)
 
     def at(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        """Return the table of center ``epsilon``, or None if it exceeds floats or the memory."""
+        """Return the table of center ``epsilon``, or None if it exceeds floats or a quadrature's cap."""
         if not self.representable:
             return None
         try:
@@ -245,7 +246,7 @@ class Direction:
             sketches = [law.sketch() for law in laws]
             cumulant = Cumulant(list(zip(sketches, self.counts, strict=True)))
         grid = plan(laws, self.counts, sketches, cumulant, epsilon, effort)
-        # Losses of 2^45 spacings: a cell whose edges err by 8 units of them each has a relative slack of 1/8.
+        # At 2^45 spacings a cell, whose edges err by 8 units of the loss each, has a relative slack of 1/8.
         if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in sketches) > 2**45 * grid.h:
             return None
         factors = tilted_factors(grid, laws, self.counts)
@@ -263,7 +264,7 @@ class Direction:
 
 
 class LatticeEngine(Engine[Effort]):
-    """Bounds from the lattice, for any law: an FFT a distinct factor at first, then a search."""
+    """Bounds from the lattice, for any law: an FFT a distinct factor for each table."""
 
     name = "lattice"
 

@@ -1,4 +1,9 @@
-"""From laws and a question to a lattice: choices only, on which validity does not rest."""
+"""From laws and a question to a lattice: choices only, on which validity does not rest.
+
+A lattice has the losses offset + h index: the spacing h is one for all factors and their sum, which has the
+window, a range of indices, while each factor has its own offset and range. theta > 1 is the tilt: factor i
+has masses P e^(theta L - log_scale_i), log_scale_i = log E_P e^(theta L_i). Sketches are the planning points.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +23,14 @@ from tradeoff.pld.units import UNIT
 
 
 class Effort(NamedTuple):
-    """The width that an answer should have, and the most lattice points to spend on it."""
+    """The width in epsilon that an answer should have, and the most lattice points to spend on it."""
 
     width: float
     most: int
 
 
 def first_effort(factors: int, tol: float | None) -> Effort:
-    """Return the effort to start with: bounded by the usual work unless there is a tolerance."""
+    """Return the effort to start with for so many distinct factors: the usual work unless there is a tol."""
     # Lattice points times distinct factors, well below a second, and the least for very many factors.
     usual = max(1 << int(np.log2(2**20 / max(factors, 1))), 2**16)
     most = query_options().most(256)  # bytes of a lattice point: 2^22 points fit into the usual gibibyte
@@ -34,7 +39,7 @@ def first_effort(factors: int, tol: float | None) -> Effort:
 
 @dataclass(frozen=True)
 class LatticePlan:
-    """A lattice: tilt, spacing, window of the sum, index range of every factor."""
+    """A lattice: tilt ``theta``, spacing ``h``, window of the sum, and one entry a factor of all tuples."""
 
     theta: float
     h: float
@@ -43,6 +48,7 @@ class LatticePlan:
     ranges: tuple[tuple[float, float, float], ...]
     """Per factor: lowest loss, highest loss, offset."""
     tilted: tuple[Array, ...]
+    """Tilted masses of the sketches, of sum 1."""
     sketches: tuple[PlanningPoints, ...]
     refinement_factor: float
     """About how many times narrower the bounds of the finest lattice are, 1 where none is finer."""
@@ -50,7 +56,7 @@ class LatticePlan:
 
 def common_spacing(values: Array, finest: float) -> float | None:
     """Return the largest g of which all values are multiples, up to rounding; None if below ``finest``."""
-    g = 0.0
+    g = 0.0  # by Euclid's algorithm
     for value in np.unique(np.abs(values)):
         a, b = float(value), g
         while b > 1e-9 * float(value):
@@ -86,11 +92,14 @@ def _spacing(
     wanted: float,
     finest: float,
 ) -> float:
-    """Return the largest h <= wanted with all atoms on their lattices, a finer one if they share none."""
+    """Return the largest h <= wanted, and at least ``finest``, with all atoms on their lattices.
+
+    If they share no lattice, a finer h for which bounds meet to about ``width`` all the same.
+    """
     gaps = [
         (n, gap[gap > 0]) for n, gap in zip(counts, (np.diff(law.atoms.loss) for law in laws), strict=True)
     ]
-    least = [(n, float(gap.min())) for n, gap in gaps if len(gap)]
+    least = [(n, float(gap.min())) for n, gap in gaps if len(gap)]  # count and smallest gap of atoms
     if not least:
         return max(wanted, finest)
     common = common_spacing(np.concatenate([_distinct(gap) for _, gap in gaps]), finest)
@@ -107,7 +116,7 @@ def _spacing(
 
 
 def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> float:
-    """Return an atom, or the barycentre of the bin that holds most of the mass when one does, else 0."""
+    """Return the offset of a factor: an atom, or the barycentre of a bin with most of the mass, else 0."""
     if len(law.atoms.loss):
         return float(law.atoms.loss[0])
     mass = np.exp(sketch.log_p)
@@ -123,15 +132,15 @@ def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> f
         if not p * np.exp(a) > 0 or abs(a) > 600:
             return 0.0
         centre = a + float(np.log1p(cells.excess[0] / (np.exp(a) * p)))
-    # A node below the barycentre by more than its error: moved down to it, the bin loses next to nothing.
-    # spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide
+    # A node below the barycentre by more than its error, 16 spacings times the slack: moved down to it, the
+    # bin loses next to nothing.
     return centre - h * float(max(1e-13, 16 * cells.slack[0]))
 
 
 def _reach(
     sketch: PlanningPoints, theta: float, log_scale: float, count: int, log_delta: float, *, continuous: bool
 ) -> tuple[float, float]:
-    """Return the losses of one factor outside which the mass of ``count`` copies is negligible.
+    """Return the losses of a factor, low and high, outside which the mass of ``count`` copies is negligible.
 
     Below, P-mass counts as if it all moved to the first node, tilted; above, tilted mass must be small, and
     Q-mass, which moves to infinity, small against delta.
@@ -164,7 +173,7 @@ def plan(
     theta = tilt_for_epsilon(cumulant, epsilon)
     log_delta = saddle(cumulant, theta, (0, 1)).log
     log_eta = np.log(1e-16)  # a hundredth of the mass left out of each factor
-    high, up = cumulant.edge(theta, +1, log_eta)
+    high, up = cumulant.edge(theta, +1, log_eta)  # a loss of the sum, and its Chernoff exponent
     # Where it takes a few large losses the saddle has many of them: a lower tilt has fewer, in a narrower
     # window, and loses up to e^1.5 of the accuracy.
     least = cumulant.value(theta) - theta * epsilon
@@ -178,7 +187,7 @@ def plan(
     if not high > low:  # all of the sum lies closer together than floats
         # Width of a window about 0 that would be empty: its nodes are floats still.
         high = max(low + max(UNIT * abs(low), 1e-290), math.nextafter(low, math.inf))
-    rounds = 0.0
+    rounds = 0.0  # of a continuous law, of which each adds theta h^2/8 to the width
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
         atoms = np.isin(sketch.loss, law.atoms.loss)
         rounds += count * (float(np.sum(weight[~atoms])) if law.continuous else 0.0)
@@ -187,14 +196,14 @@ def plan(
     wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
     finest = 2 * (high - low) / effort.most
-    # Nodes so far apart that one holds all that is likely in a round, or much closer: those between cut it
-    # into few pieces. They spread the sum by its deviation, that of a round, and their distance.
+    # Either nodes so far apart that one holds all that is likely in a round, or much closer: those between
+    # cut it into few pieces, whose spreading to nodes costs most.
     deviation, root = cumulant.middle[1], math.sqrt(sum(counts))
     if wanted < finest and finest > deviation / root and (theta * deviation) ** 2 * root < 0.5:
         finest = max(finest, 0.4 * deviation)
     h = _spacing(laws, counts, theta, width, wanted, finest)
     refinement_factor = 1.0
-    if h > 2 * finest:  # bounds meet as h^2, where atoms share a spacing at once
+    if h > 2 * finest:  # bounds meet as h^2, or at once on a spacing that atoms share
         refinement_factor = math.inf if any(len(law.atoms.loss) for law in laws) else (h / finest) ** 2
     ranges = []
     scales = cumulant.each(theta)
@@ -225,7 +234,10 @@ def _indices(grid: LatticePlan, which: int, law: PrivacyLossDistribution) -> Ind
 
 
 def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
-    """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j, too light to be seen."""
+    """Return indices from first to last, 2^j apart where the tilted tail is below 5e-4 4^-j.
+
+    So light a tail adds as little to the width of bounds as the bulk.
+    """
     offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
     left, right = np.cumsum(weight), np.cumsum(weight[::-1])
     # Levels of coarser cells: from the twelfth on they are too few to matter.
@@ -250,7 +262,7 @@ def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
 def tilted_factors(
     grid: LatticePlan, laws: list[PrivacyLossDistribution], counts: list[int]
 ) -> list[TiltedFactor]:
-    """Discretise every factor, in the order of the pair that the question is about."""
+    """Discretise every factor on the lattice."""
     result = []
     for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
         index = _indices(grid, which, law)
