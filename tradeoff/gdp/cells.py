@@ -1,7 +1,10 @@
 """The least mu of a whole profile, by convexity between nodes, and the costs of reporting it.
 
-Nodes are added where the bounds depend on them, as narrow as they need to be. Where 1 - delta has lost its
-digits, tests at finitely many type I errors take the place of nodes.
+g = G_mu (x) f_{0,failure} is the curve to report for f. Nodes are losses eps with bounds on delta_f, and s =
+e^eps, in which profiles are convex. The corners are the nodes on the lower hull of the upper bounds; a cell
+lies between two corners, and a line c - alpha s above the hull there. Nodes are added where the bounds depend
+on them, as narrow as they need to be. Where 1 - delta has lost its digits, tests at finitely many type I
+errors take the place of nodes.
 """
 
 from __future__ import annotations
@@ -31,17 +34,16 @@ Mask = NDArray[np.bool_]
 _QUANTILE_ERROR = 7e-15
 """Error of SciPy's Phi^-1(p) and Phi^-1(e^x), z, in units of 1 + |z|: SciPy errs by a tenth of it."""
 
-FAR = 40.0  # e^-40 is below every answer that a float resolves next to 1
+FAR = 40.0  # losses up to which nodes are placed: e^-40 is below every answer that a float resolves next to 1
 
-
-# They decide how near bounds come, never whether they hold.
+# These decide how near bounds come, never whether they hold.
 MAX_NODES = 1000  # after which the bounds so far are reported: a second for closed forms
 _MAX_MU = 64.0  # above, delta_{G_mu} is 1 to the last digit up to eps = 1500
 _BEST_CLOSE = 1e-4  # width of the best case, which is printed with four digits
 
 
 def hull_cells(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return the cells of the lower hull of the upper bounds: start, end, and log of minus the slope in s.
+    """Return the cells: indices of their start and end nodes, and log of minus the slope of their chord in s.
 
     Leaving out a node only lengthens chords, so bounds by chords hold whichever nodes stay.
     """
@@ -58,7 +60,7 @@ def hull_cells(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]
 
 @dataclass(frozen=True)
 class CellLines:
-    """The mu of each cell, its line c - alpha s, and the eps where the profile of mu touches the line."""
+    """The mu enough for each cell, its line c - alpha s, and the eps where its delta_g touches the line."""
 
     mu: Array
     log_alpha: Array
@@ -66,7 +68,7 @@ class CellLines:
     touch: Array
 
     def inner(self, nodes: Nodes, needed: float) -> Array:
-        """Return new nodes: where lines above ``needed`` are touched, and halfway to the ends."""
+        """Return new eps for cells with a mu above ``needed``: where they touch, and halfway to the ends."""
         first, last, _ = hull_cells(nodes)
         start, end = nodes.epsilon[first], nodes.epsilon[last]
         open_ = self.mu > needed
@@ -78,7 +80,7 @@ class CellLines:
 
 
 def solve_cells(nodes: Nodes, failure: float) -> CellLines:
-    """Return for each cell a mu with delta_f <= failure + (1 - failure) delta_{G_mu} on all of it.
+    """Return for each cell a mu with delta_f <= failure + (1 - failure) delta_{G_mu} = delta_g on all of it.
 
     The chord is a line c - alpha s, and a line lies under the profile of a curve g for every s if g(alpha) <=
     1 - c (Dong, Roth, Su 2022, Proposition 2.12). For g = G_mu (x) f_{0,failure}, with alpha = (1 - failure)
@@ -86,15 +88,16 @@ def solve_cells(nodes: Nodes, failure: float) -> CellLines:
     """
     first, last, log_alpha = hull_cells(nodes)
 
-    def lifted(log_alpha: Array) -> Array:
+    def height(log_alpha: Array) -> Array:
+        """Return the least c with c - alpha s above both ends of the cell."""
         ends = (nodes.upper[k] + exp(Bounds.of(nodes.epsilon[k]) + log_alpha) for k in (first, last))
         return np.asarray(maximum(*ends).upper)
 
-    # alpha is chosen freely; the line through it is then lifted over both ends. No profile falls as steeply
-    # as bounds that are wide relative to a cell: any alpha will do there where g > 0.
-    steep = ((log_alpha - log1p(-failure)).upper >= 0) & (lifted(log_alpha) > 1)
+    # alpha is chosen freely: the line is above both ends all the same. No profile falls as steeply as bounds
+    # that are wide relative to a cell: any alpha will do there where g > 0.
+    steep = ((log_alpha - log1p(-failure)).upper >= 0) & (height(log_alpha) > 1)
     log_alpha = np.where(steep, math.log((1 - failure) / 2), log_alpha)
-    c, log_a = lifted(log_alpha), (log_alpha - log1p(-failure)).lower
+    c, log_a = height(log_alpha), (log_alpha - log1p(-failure)).lower
     b = ((Bounds.of(c) - failure) / (1 - Bounds.of(failure))).upper
     # Else g is below 1 - c already: g <= 1 - failure, and g = 0 from 1 - failure on.
     needed = (b > 0) & (log_a < 0)
@@ -114,7 +117,7 @@ def reported_profile(mu: float, failure: float, epsilon: Array) -> Bounds[Array]
 
 
 def least_mu(epsilon: Array, delta: Array, failure: float, near: float = math.inf) -> float:
-    """Return the least mu, from below, whose profile with ``failure`` reaches delta at every node.
+    """Return the least mu, from below, whose delta_g is at least ``delta`` at every ``epsilon``.
 
     The search starts just below ``near``.
     """
@@ -130,14 +133,14 @@ def least_mu(epsilon: Array, delta: Array, failure: float, near: float = math.in
     high = near if near < _MAX_MU else 1.0
     while margin(high) < 0 and high < _MAX_MU:
         high = 2 * high
-    just = high * (1 - 1e-3)  # nodes mostly need no less
+    just = high * (1 - 1e-3)  # mostly below the answer
     low, width = just if margin(just) < 0 else 0.0, 1e-14 * high
     below = find_root(margin, low, high, width) - 4 * width
     return below if below > 0 > margin(below) else largest(lambda mu: margin(mu) < 0, 0.0, high)
 
 
 class Side(NamedTuple):
-    """One order of a curve, the eps up to which it counts, and whether it is the inverse."""
+    """One order of a curve, the ``reach``: the eps up to which it counts, and whether it is the inverse."""
 
     curve: TradeOff
     reach: float
@@ -145,7 +148,7 @@ class Side(NamedTuple):
 
 
 def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tuple[float, float, list[Nodes]]:
-    """Return a mu enough for eps in [0, reach] of each side, the alpha that decides, and the nodes.
+    """Return a mu enough for eps in [0, reach] of each side, the alpha that decides, and the nodes of each.
 
     If a reach is infinite, from few nodes alone; and no nodes are added once they need a mu that is known to
     be ``enough``.
@@ -164,7 +167,9 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
             now = max(float(one.mu.max()) for one in lines)
             corners = [np.array([side.epsilon, side.upper])[:, _corners(side)] for side in nodes]
             epsilon, upper = np.concatenate(corners, axis=1)
-            level = least_mu(epsilon, upper, failure, now) * (1 + close)
+            level = least_mu(epsilon, upper, failure, now) * (
+                1 + close
+            )  # corners need it, with any new nodes
             fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
             many = sum(len(side.epsilon) for side in nodes) > MAX_NODES
             if many or not any(map(len, fresh)) or before - now < close * now or level >= enough:
@@ -200,20 +205,20 @@ def needs_polygons(curve: TradeOff) -> bool:
 
 
 def needed_by_nodes(nodes: Sequence[Nodes], failure: float) -> float:
-    """Return the least mu that the lower bounds need."""
+    """Return the least mu that the lower bounds on delta_f need: a lower bound."""
     near = max(float(solve_cells(side, failure).mu.max()) for side in nodes)
     epsilon, lower = np.concatenate([[side.epsilon, side.lower] for side in nodes], axis=1)
     return least_mu(epsilon, lower, failure, near)
 
 
 def _corners(nodes: Nodes) -> Index:
-    """Return the nodes of the lower hull of the upper bounds."""
+    """Return the indices of the corners."""
     first, last, _ = hull_cells(nodes)
     return np.append(first, last[-1:])
 
 
 def _narrowed(nodes: list[Nodes], failure: float, tol: float) -> list[Nodes]:
-    """Narrow bounds to the width ``tol`` where corners may need more than nodes do."""
+    """Narrow bounds to the relative width ``tol`` at corners that may need more mu than lower bounds do."""
     least, result = needed_by_nodes(nodes, failure), []
     for side in nodes:
         corners = _corners(side)
@@ -253,7 +258,7 @@ def search_by_tests(orders: Sequence[TradeOff], failure: float, mu: Bounds) -> B
 
 
 def _quantile(p: Bounds[Array]) -> Bounds[Array]:
-    """Bound Phi^-1 of probabilities."""
+    """Bound Phi^-1 of probabilities; bounds outside [0, 1] are clipped."""
     z = Bounds(*map(ndtri, clip(p, 0.0, 1.0)))
     return z + Bounds(-_QUANTILE_ERROR, _QUANTILE_ERROR) * (1 + maximum(z, -z))
 
@@ -261,8 +266,8 @@ def _quantile(p: Bounds[Array]) -> Bounds[Array]:
 def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
     """Bound the largest (delta_g - delta_f)/(1 + e^eps) of one order, to a thousandth of it or a millionth.
 
-    Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
-    and such a function over 1 + s is largest at a corner. With the nodes that took.
+    Return both bounds, and all nodes. Between two nodes delta_g is under its chord, so the difference is at
+    most a piecewise linear function of s, which over 1 + s is largest at a kink.
     """
     limit = len(nodes.epsilon) + MAX_NODES
     for _ in range(8):
@@ -284,14 +289,14 @@ def bound_regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float,
 
 
 def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
-    """Return a large mu with delta_{G_mu} <= failure + (1 - failure) delta_f for every eps >= 0."""
+    """Return a large mu <= most with delta_{G_mu} <= failure + (1 - failure) delta_f for every eps >= 0."""
     # Without failure the tail of f must be heavier than any Gaussian's, which no node can prove.
     if (enough := max(failure, nodes.curve.mass_at_infinity.lower)) <= 0:
         return 0.0
     high, limit = most if np.isfinite(most) else FAR, len(nodes.epsilon) + MAX_NODES
 
     def is_below(mu: float) -> Mask:
-        """Whether G_mu is above f (x) f_{0,failure} on each cell, and after the last."""
+        """Whether G_mu is above f (x) f_{0,failure} between neighbouring nodes, and after the last."""
         profile = reported_profile(mu, 0.0, nodes.epsilon).upper
         return np.append(np.all(chords(nodes, profile, t) <= floor, axis=0), profile[-1] <= enough)
 

@@ -1,4 +1,8 @@
-"""The least mu with f >= G_mu (x) f_{0,failure}, and the cost of reporting it."""
+"""The least mu with f >= g = G_mu (x) f_{0,failure}, and the cost of reporting it.
+
+(x) composes; delta_f(eps) is the profile of f, and f_{0,d} leaks, that is, reveals all with probability d.
+Nodes are losses eps with bounds on delta_f, of either order of f (`cells`).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Nodes, both_orders, tail_end
 from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
 
-NOWHERE = float("nan")  # one object: equal to itself in a tuple
+NOWHERE = float("nan")  # no alpha; one object, so that it is equal to itself in a tuple
 _FARTHEST = 100.0  # nats up to which lines are drawn without failure: farther out nodes take seconds
 
 
@@ -143,7 +147,7 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
         mu = least_mu(f)  # at failure = 0; a larger one needs no more
         return Reduction(f, failure, Bounds(mu if failure == 0 else 0.0, mu), Bounds(0.0, 1.0))
     mu, tight, reason, searched = least(f, exact)
-    # The regret and the best case, from the nodes so far, or at the places of those of parts of f.
+    # The regret and the best case, from nodes at the eps of those searched, which may be of parts of f.
     level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
     places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
     sides = [
@@ -181,15 +185,15 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
             why = f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
             return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))
-    sides, most = _checked(h, d.lower), cap(h)
-    low = max(map(_tail, both_orders(h))) if d.upper == 0 else 0.0
+    sides, most = _sides_to_check(h, d.lower), cap(h)
+    low = max(map(_needed_by_tail, both_orders(h))) if d.upper == 0 else 0.0
     if not sides:
         return Least(Bounds(0.0, 0.0), 0.5)
     if low >= most * (1 - 1e-12):
         return Least(Bounds(min(low, most), most))
     enough, tight, nodes = search_by_lines(sides, d.lower, most)
     ends, needed = max(side.reach for side in sides) < np.inf, needed_by_nodes(nodes, d.upper)
-    if d.upper == 0 and not ends:
+    if d.upper == 0 and not ends:  # delta_f of large eps is bounded by densities
         ended = [each._replace(reach=min(each.reach, end_of_lines(each.curve, needed))) for each in sides]
         if max(side.reach for side in ended) < _FARTHEST:
             enough, tight, nodes = search_by_lines(ended, 0.0, most)
@@ -205,8 +209,8 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     return Least(Bounds(low, most), tight, None if most < np.inf else why, nodes)
 
 
-def _checked(h: TradeOff, failure: float) -> list[Side]:
-    """Return the orders to check from eps = 0 to where delta is at most ``failure``, if that is not at once.
+def _sides_to_check(h: TradeOff, failure: float) -> list[Side]:
+    """Return the orders to check from eps = 0 to the reach, where delta <= failure, if that is not at once.
 
     As g = G_mu (x) f_{0,failure} is convex, the hull of a minimum is above g iff each operand is. (The
     profile of an envelope follows from those of its two orders, so an envelope is one part.)
@@ -249,7 +253,7 @@ def cap(f: TradeOff) -> float:
     return min(most, 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach))))))
 
 
-def _tail(f: TradeOff) -> float:
+def _needed_by_tail(f: TradeOff) -> float:
     """Return a mu that f >= G_mu needs because of large losses, however rare they are.
 
     Let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1, where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1
@@ -259,11 +263,11 @@ def _tail(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return f.least
     if isinstance(f, Tensor):
-        return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items()).lower
+        return _root_of_squares((_needed_by_tail(factor), n) for factor, n in f.factors.items()).lower
     if isinstance(f, Subsampled) and f.flipped:
         return 0.0  # losses end at -log(1 - p)
     kept = Subsampled | Mixture | HullOfMinimum | Assumed
-    return max(map(_tail, f.operands)) if isinstance(f, kept) else 0.0
+    return max(map(_needed_by_tail, f.operands)) if isinstance(f, kept) else 0.0
 
 
 def end_of_lines(f: TradeOff, mu: float) -> float:
@@ -294,7 +298,7 @@ def _root_of_squares(parts: Iterable[tuple[float, int]]) -> Bounds[float]:
 
 
 def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeOff, Bounds[float]]:
-    """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
+    """Return (h, d), d bounds, with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, f = h (x) f_{0,q}.
 
     Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure. ``d`` goes up
     to that of ``most``, the rounded ``failure``, which needs no more mu.

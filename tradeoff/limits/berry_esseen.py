@@ -1,4 +1,9 @@
-"""Berry-Esseen: a Gaussian curve with a proved error, on both sides of a composition."""
+"""Berry-Esseen: a Gaussian curve with a proved error, on both sides of a composition.
+
+S is the sum of the finite losses of all factors, m_P and s_P its mean and deviation under P, m_Q and s_Q
+under Q; gamma is the error of the normal approximation to its distribution function. A "side" is 0 for bounds
+from below and 1 for those from above, or for the curve below and the one above the composition.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ _BITS = balls.PRECISION // 2
 
 @dataclass(frozen=True)
 class NormalPair:
-    """A pair P, Q with |P(S <= t) - Phi((t - m_P)/s_P)| <= gamma_p at every t, and likewise under Q.
+    """Normal laws near those of S: |P(S <= t) - Phi((t - m_P)/s_P)| <= gamma_p at every t, likewise under Q.
 
     A test at threshold t = m_P + s_P z has alpha = P(S > t) within gamma_p of Phi(-z) and beta = Q(S <= t)
     within gamma_q of Phi(r z - d), r = s_P/s_Q the ``ratio`` and d = (m_Q - m_P)/s_Q the ``distance``. With
@@ -67,7 +72,7 @@ class NormalPair:
         return np.maximum(low, 0.0), np.minimum(high, most)
 
     def _beta(self, alpha: Balls) -> Balls:
-        """Bound Phi(r z - d) where Phi(-z) = alpha; outside (0, 1) that is 1 or 0."""
+        """Return balls of Phi(r z - d) where Phi(-z) = alpha: 1 for alpha <= 0, and 0 for alpha >= 1."""
         r, d = union(*self.ratio), union(*self.distance)
 
         def value(a: Balls) -> Balls:
@@ -89,6 +94,7 @@ class NormalPair:
         """
         if self.is_trivial:
             return np.full_like(epsilon, side)
+        # The ends to take of a ball: of a loss, in which delta falls, and of a result.
         far, near = (lower_float, upper_float) if side else (upper_float, lower_float)
         with balls.precision(_BITS):
             p, q = union(*self.mass_at_minus_infinity), union(*self.mass_at_plus_infinity)
@@ -103,6 +109,7 @@ class NormalPair:
             beta = max(0.0, lower_float(ends[1] - self.gamma_q))
 
             def largest_gain(x: float) -> float:
+                """Bound the largest 1 - beta - e^x alpha of the finite parts over thresholds z."""
                 slope = balls.exp(to_ball(x))
                 gains = [to_ball(1) - beta, 1 - slope * alpha] if side else [to_ball(0)]
                 for ratio in {*self.ratio} if side else {self.ratio.mid}:
@@ -116,7 +123,7 @@ class NormalPair:
                 each = np.array(list(map(near, gains)))
                 return float(np.nan_to_num(np.max(each), nan=1.0) if side else np.nanmax(each))
 
-            # Losses of the finite parts.
+            # Losses of the finite parts, conditioned on being finite.
             inner = [x + balls.log1p(-p) - balls.log1p(-q) for x in epsilon.tolist()]
             deltas = [q + (1 - q) * balls.maximum(-balls.expm1(x), largest_gain(far(x))) for x in inner]
             return np.clip([near(each) for each in deltas], 0.0, 1.0)
@@ -197,7 +204,7 @@ class BerryEsseen:
 
     @cached_property
     def gamma(self) -> float:
-        """The error of the distribution functions, the band's half-width in alpha and in beta."""
+        """The largest error of a distribution function, the band's half-width in alpha and in beta."""
         return max(max(pair.gamma_p, pair.gamma_q) for sides in self.pairs for pair in sides)
 
     @property
@@ -233,7 +240,10 @@ class BerryEsseen:
 
     @cached_property
     def _polygon(self) -> TradeOff:
-        """The largest of lines below f, and for a symmetric f of their inverse, which is below f too."""
+        """The largest of lines below f, and for a symmetric f of their inverse, which is below f too.
+
+        A line of the slope -s is tangent at the z of ``NormalPair`` with log s = log(r phi(r z - d)/phi(z)).
+        """
         # Dense where probabilities are neither 0 nor 1.
         places, slopes = np.concatenate([np.linspace(-8.5, 8.5, 601), np.linspace(-40.0, 40.0, 161)]), [[1.0]]
         for below in (below for below, _ in self.pairs if not below.is_trivial):
@@ -271,7 +281,7 @@ class BerryEsseen:
         """Bound f(alpha) for alpha in [0, 1]."""
         flat, shape = flattened("alpha", alpha, 0.0, 1.0)
         high = np.min([above.bounds(flat)[1] for _, above in self.pairs], axis=0)
-        # Of two orders the convex hull of the minimum is the envelope: the polygon is below it.
+        # The envelope of two orders is the convex hull of their minimum: the polygon is below it.
         [(below, _), *others] = self.pairs
         low = self._polygon.bounds(flat).lower if others else below.bounds(flat)[0]
         return Bounds(shaped(low, shape), shaped(high, shape))
@@ -292,7 +302,8 @@ class BerryEsseen:
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the smallest epsilon, in nats, with delta(epsilon) <= delta; +inf if the band has none."""
         level, shape = flattened("delta", delta, 0.0, 1.0)
-        # Where the lower side of delta is still above the level, and the upper one no longer.
+        # From below where the lower bound on delta is still above the level; from above where the upper is
+        # not.
         sides = (bracket_root(partial(self._delta, side=side), level)[side] for side in (0, 1))
         return Bounds(*(shaped(np.where(level < 1, each, -np.inf), shape) for each in sides))
 
@@ -357,7 +368,11 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
 
 
 def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
-    """Return the normal laws of L under P and Q of a curve below (side 0) or above (1) a product."""
+    """Return the normal laws of S under P and Q of a curve below (side 0) or above (1) a product.
+
+    ``sds``, ``gammas`` and ``masses`` at infinity are of P and then of Q, which is P of the reversed pair;
+    ``gap`` = m_Q - m_P is the sum of both Kullback-Leibler divergences.
+    """
     gap, sds, gammas, masses = NOTHING, [], [], []
     for reverse in (False, True):
         law = [(f, moments(f, reverse=reverse and not f.symmetric)[side], n) for f, n in powers.items()]
@@ -365,7 +380,7 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
         # G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish.
         rough = [(m, n) for f, m, n in law if m.third.upper > 0 and not isinstance(f, Gaussian)]
         gammas.append(float(normal_distance(rough, variance, sharp=sharp)))
-        # A constant 0 counts as normal with a deviation of 1 and a gap of 0.
+        # A constant 0 counts as normal with a deviation of 1: its gap is 0.
         sds.append(Bounds(1.0, 1.0) if variance.upper == 0 else sqrt(variance))
         gap = gap + total(rational(n) * m.kl for _, m, n in law)
         # 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``). Of a factor between two
@@ -385,9 +400,9 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
 
 
 def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:
-    """Bound sup |F - Phi| of a standardised sum of this variance in all, the normal summands' included.
+    """Bound sup |F - Phi| of a standardised sum from above; its ``variance`` includes that of normal summands.
 
-    ``rough`` has the moments ``third`` and ``variance`` of those that are not normal, and their numbers. A
+    ``rough`` has the moments of those that are not normal (``third`` and ``variance``), and their numbers. A
     normal summand costs nothing: it is a sum of m narrower ones, whose third moments add up to less as m
     grows. Nor does it move two distribution functions apart, so that identical summands may also be measured
     on their own.

@@ -1,4 +1,8 @@
-"""Limit theorems without an error bound: central limit theorems and the Edgeworth expansion."""
+"""Limit theorems without an error bound: central limit theorems and the Edgeworth expansion.
+
+L is the privacy loss log dQ/dP; its moments are those of its finite part, shifted as a pair of probability
+laws has it. Masses at infinity, p = P(L = -inf) and q = Q(L = inf), are split off and attached again.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +115,7 @@ class ApproximateCurve:
 
 Scheme = Literal["poisson", "without-replacement", "fixed-size"]
 
-# Name, source and hypotheses.
+# Name, source and hypotheses of ``clt``.
 _THEOREM = (
     "CLT",
     "Dong, Roth, Su 2022, Theorem 3.5",
@@ -306,7 +310,7 @@ def _gaussian(mu: Any) -> TradeOff:
 
 
 def attach_masses(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_infinity: float) -> TradeOff:
-    """Return (1 - q) f(alpha/(1 - p)): f with masses p at -inf under P and q at +inf under Q."""
+    """Return (1 - q) f(alpha/(1 - p)): f = ``finite`` with masses p at -inf under P and q at +inf under Q."""
     p, q = mass_at_minus_infinity, mass_at_plus_infinity
     if p == q:
         return finite @ TotalVariation(q)
@@ -316,7 +320,9 @@ def attach_masses(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_
 
 
 def _expanded(cumulants: Sequence[float], t: Array, span: float, sign: int) -> Array:
-    """Return P(S <= t), or P(S > t) for a sign of -1; on a lattice of this span, at its points.
+    """Estimate P(S <= t), or P(S > t) for a sign of -1, of a sum S with these four ``cumulants``.
+
+    For a ``span`` above 0, that of a lattice on which S lies, t must be points of it.
 
     At the midpoint t + span/2 of two lattice points the sum's law is met by the expansion whose cumulants are
     those of the sum less those of the uniform law on an interval of length span (Kolassa, McCullagh 1990).
@@ -327,7 +333,7 @@ def _expanded(cumulants: Sequence[float], t: Array, span: float, sign: int) -> A
     skewness, kurtosis = third / variance / sd, fourth / variance / variance
     kurtosis += min(span / sd, 1e40) ** 4 / 120  # wider spans add more than a probability, which is clipped
     x = np.clip((t + span / 2 - mean) / sd, -40.0, 40.0)  # farther out the density is 0 in floats
-    # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5
+    # Edgeworth: Phi(x) - phi(x) (skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5)(x)
     hermite = np.polynomial.hermite_e.hermeval(x, [0, 0, skewness / 6, kurtosis / 24, 0, skewness**2 / 72])
     return np.asarray(ndtr(sign * x) - sign * np.exp(-(x * x) / 2) / math.sqrt(2 * math.pi) * hermite)
 

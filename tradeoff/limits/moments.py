@@ -1,6 +1,6 @@
-"""Moments of one factor's privacy loss, and the functionals of the central limit theorem.
+"""Moments of one factor's privacy loss L under P, in nats, and the functionals of the central limit theorem.
 
-Closed forms are in balls; other laws by quadrature.
+Closed forms are in balls; other laws by quadrature. All are bounds from both sides, but for ``cumulant4``.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ def kappa3bar(curve: TradeOff) -> Bounds:
 
 
 def _summed(curve: TradeOff, field: str, exact: Callable[[Moments], Bounds]) -> Bounds:
+    """Sum a functional, ``exact`` of the moments of a factor with an exact law, over all factors."""
     if isinstance(curve, TradeOff) and curve.free_symbols:
         from tradeoff.symbolic.forms import summed
 
@@ -149,9 +150,9 @@ def _summed(curve: TradeOff, field: str, exact: Callable[[Moments], Bounds]) -> 
 
 
 class Moments(NamedTuple):
-    """Of L under P, given that it is finite and shifted so that e^L has mean one.
+    """Of L under P, given that it is finite and plus a ``shift`` for which e^L has mean one.
 
-    ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone,
+    ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3, the shift undone,
     ``cumulant3`` = E(L - E L)^3; ``cumulant4`` is an estimate.
     """
 
@@ -179,7 +180,7 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
 
 
 def check_variance(variance: Bounds) -> Bounds:
-    """Return the variance of a sum, unless its powers to 3/2 are below, or above, the range of floats."""
+    """Return the variance of a sum; ``PrecisionError`` if its power to 3/2 is outside the range of floats."""
     if variance.upper > 0 and variance.lower < 1e-190:
         small = f"between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats"
         raise PrecisionError(f"the losses have a variance {small}; use the curve's own bounds", np.inf)
@@ -191,7 +192,10 @@ def check_variance(variance: Bounds) -> Bounds:
 
 @lru_cache(maxsize=1024)
 def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moments]:
-    """Return moments of a curve below and of one above ``factor``; the same twice where its law is exact."""
+    """Return moments of a curve below ``factor`` and of one above; the same object twice if its law is exact.
+
+    ``reverse``: of T(Q, P), the other order of the pair.
+    """
     # Where only one rounds to 1, the finite losses still differ.
     if min(factor.mass_at_plus_infinity, factor.mass_at_minus_infinity) >= 1:
         return CONSTANT, CONSTANT
@@ -257,7 +261,7 @@ def _of_laplace(e: Balls) -> _Six:
     kl = e - 1 + fall
 
     def power(r: int, centre: Balls, lower: Balls, upper: Balls) -> Balls:
-        """Return int 2^(r-1) (x - x0)^r e^-x over [lower, upper], x0 = (centre + eps)/2."""
+        """Return int 2^(r-1) (x - x0)^r e^-x over [lower, upper], x0 = (centre + eps)/2: of (L - centre)^r."""
 
         def primitive(x: Balls) -> Balls:
             away, result = x - (centre + e) / 2, to_ball(1)
@@ -268,9 +272,11 @@ def _of_laplace(e: Balls) -> _Six:
         return 2 ** (r - 1) * (primitive(upper) - primitive(lower))
 
     def central(r: int) -> Balls:
+        """Return E (L - E L)^r."""
         return power(r, -kl, to_ball(0), e) + ((kl - e) ** r + fall * (kl + e) ** r) / 2
 
     def absolute(centre: Balls) -> Balls:
+        """Return E|L - centre|^3."""
         x0 = (centre + e) / 2
         atoms = ((centre + e) ** 3 + fall * (e - centre) ** 3) / 2
         return power(3, centre, x0, e) - power(3, centre, to_ball(0), x0) + atoms
@@ -290,7 +296,7 @@ def of_law(law: PrivacyLossDistribution) -> Moments:
     # As E e^L = 1, -E L = E[e^L - 1 - L]: positive terms, so that a small divergence keeps its digits.
     kl = finite.remainder(1.0)
     centre = -(kl.lower + kl.upper) / 2
-    off = -kl - centre  # E L - c, where E (L - c)^r are measured
+    off = -kl - centre  # E L - c, c the centre about which moments are measured
     doubt = max(off.upper, -off.lower)
 
     def expected(distance: Function, r: int) -> Bounds:
