@@ -88,7 +88,7 @@ def union(lower: Any, upper: Any) -> Balls:
 
 
 def rounded_fraction(ball: Balls) -> Fraction:
-    """Return a number within 2^-150 of a ball, relative, that adds exactly; ``widened`` returns the ball."""
+    """Return the middle of a ball to 2^-150, relative: sums of such fractions are exact (``widened``)."""
     with precision(160):
         mantissa, exponent = (+ball.mid()).mid().man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

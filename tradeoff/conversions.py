@@ -1,5 +1,6 @@
 """Conversion of Renyi divergences into a curve: every test is a pair of Bernoulli laws.
 
+These are of x = 1 - beta and y = alpha; a place is a log-odds of y, at which one order, the best, decides.
 Bounds of all orders at once, as of concentrated privacy, also have a curve in closed form.
 """
 
@@ -112,7 +113,7 @@ _PLACES = np.concatenate(
 # Orders at which a function is evaluated, and, with 1, from which the best of rho-zCDP is chosen.
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 49)
 
-_FINE = 1e-11  # accuracy of the end of a region, where a line touches
+_FINE = 1e-11  # accuracy of log w (``_ends``) at the end of a region, where a line touches
 
 
 def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
@@ -237,7 +238,7 @@ def from_renyi(
 
 
 def _tightest(orders: Array, bounds: Array, accuracy: float = _FINE) -> tuple[Array, Array]:
-    """Return the order whose region ends first, for each place, and its bound."""
+    """Return for each place the order, of a column of them, whose region ends first, and its bound."""
     ends = _ends(orders, bounds, accuracy)
     first = np.argmin(ends, axis=0)[None]
     order, bound = (np.take_along_axis(np.broadcast_to(x, ends.shape), first, 0)[0] for x in (orders, bounds))
@@ -245,7 +246,7 @@ def _tightest(orders: Array, bounds: Array, accuracy: float = _FINE) -> tuple[Ar
 
 
 def _ends(orders: Array, bounds: Array, accuracy: float) -> Array:
-    """Return log w, w the log-odds ratio of x to y at which a Bernoulli divergence meets its bound.
+    """Return log w for each order and place, w the log-odds ratio of x to y at which D_order meets its bound.
 
     Lines are only chosen by it, so that floats do.
     """
@@ -280,6 +281,7 @@ def _ratios(w: Array, place: Array) -> tuple[Array, Array]:
 def _curve(
     best: tuple[Array, Array] | None, *, assume: Assumption, pure: float = math.inf
 ) -> PiecewiseLinear:
+    """Return the largest of the lines of the ``best`` orders and bounds, and of the largest loss ``pure``."""
     slope, delta = _slopes(*best) if best else np.zeros((2, 0))
     if pure < 700:  # of which floats hold the exponential
         slope, delta = np.append(slope, exp(pure).upper), np.append(delta, 0.0)

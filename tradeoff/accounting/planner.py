@@ -305,9 +305,8 @@ class Composition:
         """Bound Q(L = inf), known to 16 units of itself and to ``_leak_error``."""
         if self.mass_at_plus_infinity == 0 == self._leak_error:
             return Bounds(0.0, 0.0)
-        return clip(
-            bound_mass(self.mass_at_plus_infinity) + Bounds(-self._leak_error, self._leak_error), 0.0, 1.0
-        )
+        error = Bounds(-self._leak_error, self._leak_error)
+        return clip(bound_mass(self.mass_at_plus_infinity) + error, 0.0, 1.0)
 
     @cached_property
     def _leak_error(self) -> float:

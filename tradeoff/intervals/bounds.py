@@ -135,7 +135,7 @@ class Bounds(Generic[Side_co]):
 
     def __add__(self, other: Bounds | ArrayLike) -> Bounds:
         (a, b), (c, d) = sides_of(self), sides_of(other)
-        return make_bounds(_add_down(a, c), add_up(b, d))
+        return make_bounds(_add_down(a, c), -_add_down(-b, -d))
 
     __radd__ = __add__
 
@@ -222,7 +222,10 @@ _array: Callable[[ArrayLike], Array] = partial(np.asarray, dtype=float)
 def _certain(
     x: Bounds, y: Bounds | ArrayLike, sign: str, holds: Callable[..., Any], fails: Callable[..., Any]
 ) -> Any:
-    """Compare all numbers inside x and y; raise ``Undecided`` where they disagree."""
+    """Compare all numbers inside x and y by ``holds``, < or <=; raise ``Undecided`` where they disagree.
+
+    ``fails`` is its negation, > or >=, and ``sign`` its sign in the message.
+    """
     y = Bounds.of(y)
     # Python compares numbers exactly, NumPy rounds them first.
     sides = [side.item() if isinstance(side, np.generic) else side for side in (*x, *y)]
@@ -238,7 +241,7 @@ def _certain(
 
 
 def _stack_ends(a: Array, b: Array, c: Array, d: Array) -> Pair:
-    """Return each end of one operand with each end of the other: there monotone operations are extreme."""
+    """Return the ends a, b of one operand with each end c, d of the other: there operations are extreme."""
     ends = np.stack(np.broadcast_arrays(a, c, a, d, b, c, b, d))
     return ends[::2], ends[1::2]
 
@@ -251,7 +254,7 @@ def _times(x: Array, y: Array) -> tuple[Array, Any]:
 
 
 def _exact(value: Array, exact: Any, by: Sequence[Array]) -> Any:
-    """Return where values are exact: also where an operand is 1, or a power of two and nothing subnormal."""
+    """Return where values are exact: as given, or where an operand ``by`` is 1 or scales without underflow."""
     size = np.abs(value)
     is_normal = (size > 2.0**-1022) & (size < np.inf)  # below, halving may round to that
     for each in by:
@@ -260,7 +263,7 @@ def _exact(value: Array, exact: Any, by: Sequence[Array]) -> Any:
 
 
 def _extremes(value: Array, exact: Any) -> Bounds:
-    """Bound values by the least and the greatest in each column."""
+    """Bound by the least and the greatest of rounded values in each column."""
     return make_bounds(np.min(_round_down(value, exact), axis=0), np.max(-_round_down(-value, exact), axis=0))
 
 
@@ -271,11 +274,6 @@ def _round_down(value: Array, exact: Any) -> Array:
     np.copyto(rounded, value, where=exact)
     rounded[np.isnan(rounded)] = -np.inf
     return rounded
-
-
-def add_up(x: ArrayLike, y: ArrayLike) -> Array:
-    """Return the least float >= x + y."""
-    return -_add_down(-_array(x), -_array(y))
 
 
 @np.errstate(all="ignore")

@@ -101,6 +101,7 @@ def total(each: Bounds | Iterable[Bounds | float]) -> Bounds:
 
 
 def _sum_below(each: Iterable[float]) -> float:
+    """Return the greatest float that is at most the sum; -inf where infinities cancel."""
     terms = list(each)
     if not all(map(math.isfinite, terms)):
         result = sum(terms)
@@ -143,7 +144,7 @@ def _increasing(
     fixed: tuple[float, float],
     least: float = -inf,
 ) -> Bounds:
-    """Bound an increasing function >= ``least``; at ``fixed`` and at the ends of its domain it is exact."""
+    """Bound an increasing function >= ``least``, exact at ``fixed`` (place, value) and at infinities."""
     (low, high), (place, value) = sides_of(x), fixed
     with np.errstate(all="ignore"):
         below = function(low)

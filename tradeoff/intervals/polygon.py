@@ -1,7 +1,7 @@
 """Polygons of certified lines and points, in exact arithmetic: every float is an integer multiple of 2^-1074.
 
-A coordinate is kept as that multiple, so that alpha = 1e-20 and alpha = 1 - 1e-20 are equally exact. Rounding
-happens once, when a corner is brought to a coordinate that floats can hold.
+A coordinate is that multiple, so that alpha = 1e-20 and alpha = 1 - 1e-20 are equally exact. Rounding happens
+once, when a corner (x/d, y/d), where two lines meet, gets coordinates that floats can hold.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from tradeoff.intervals.bounds import Array, Index
 from tradeoff.intervals.functions import quotient
 
 ONE = 1 << 1074  # the number 1, as a multiple of the least positive float
-
 
 Line = tuple[int, int, int]  # half-plane a alpha + b beta >= c with a, b >= 0
 Point = tuple[int, int]  # a pair (alpha, beta) of multiples of 2^-1074
@@ -74,21 +73,24 @@ def reduced(line: Line) -> Line:
 
 
 def _cross(one: Line, two: Line) -> int:
+    """Return the determinant of the slopes: above 0 where ``one`` is steeper, 0 of parallel lines."""
     return one[0] * two[1] - two[0] * one[1]
 
 
 def _steeper(one: Line, two: Line) -> int:
+    """Compare for sorting: steeper first, and of parallel lines the one farther out last."""
     order = _cross(two, one) or one[2] * (two[0] + two[1]) - two[2] * (one[0] + one[1])
     return (order > 0) - (order < 0)
 
 
 def _corner(one: Line, two: Line) -> tuple[int, int, int]:
+    """Return (x, y, d) with the point (x/d, y/d) on both lines."""
     (a, b, c), (e, f, g) = one, two
     return c * f - g * b, a * g - e * c, a * f - e * b
 
 
 def _coordinate(n: int, d: int, *, up: bool) -> int:
-    """Round n/d so that both it and 1 - n/d are floats; near 0 and 1 only the smaller is exact."""
+    """Round n/d to c so that c and 1 - c are floats; near 0 and 1 only the smaller is exact."""
     # Multiples of 2^-53: floats hold both them and their distance to 1. Coordinates within 1/1024 of 0 or 1
     # keep the digits of their distance to it instead.
     grid, edge = 53, 1024
@@ -115,8 +117,7 @@ def below_chords(x: Array, y: Array) -> Index:
     while len(x) > 2:
         (left, right), (down, up) = ((side[1:-1] - side[:-2], side[2:] - side[1:-1]) for side in (x, y))
         kept = np.concatenate([[True], down * right - up * left <= 1e-14, [True]])
-        # Share of points left by a sweep from which on sweeps no longer pay.
-        if np.mean(kept) > 0.98:
+        if np.mean(kept) > 0.98:  # another sweep no longer pays
             break
         x, y, places = x[kept], y[kept], places[kept]
     return places

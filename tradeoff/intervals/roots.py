@@ -30,7 +30,8 @@ def bracket_root(
         ends.append((x, at))
     (low, at_low), (high, at_high) = ends
     both = (at_low > level) & (at_high <= level)
-    # The newest point a, the one b on the other side, and c, the one before.
+    # The newest point a, the one b on the other side, and c, the one before; the next one is a + share (b -
+    # a).
     a, b = np.where(both, low, 0.0), np.where(both, high, 0.0)
     f_a, f_b, above = _gap(at_low, level), _gap(at_high, level), np.ones(level.shape, dtype=bool)
     share = np.full(level.shape, 0.5)
@@ -65,10 +66,10 @@ def bracket_root(
 
 
 def bracket_sides(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
-    """Bound the root of a decreasing function with bounds on both sides, in the same calls."""
+    """Bound the root of a decreasing function that is known by ``sides``, its lower and upper bound."""
     n = len(level)
 
-    def nearer(x: Array) -> Array:
+    def nearer(x: Array) -> Array:  # the root of the lower bound, and of the upper one, in the same calls
         low, high = sides(x)
         return np.append(low[:n], high[n:])
 
@@ -77,7 +78,7 @@ def bracket_sides(sides: Callable[[Array], Iterable[Array]], level: Array) -> tu
 
 
 def bound_inverse(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
-    """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function with bounds on both sides."""
+    """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function that is known by ``sides``."""
     low, high = bracket_sides(lambda t: sides(np.clip(t, 0.0, 1.0)), level)
     _, start = sides(np.zeros_like(level))
     return np.clip(low, 0.0, 1.0), np.where(start <= level, 0.0, np.clip(high, 0.0, 1.0))

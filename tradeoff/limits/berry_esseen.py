@@ -400,7 +400,7 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
 
 
 def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:
-    """Bound sup |F - Phi| of a standardised sum from above; its ``variance`` includes that of normal summands.
+    """Bound sup |F - Phi| of a standardised sum from above; ``variance`` includes that of normal summands.
 
     ``rough`` has the moments of those that are not normal (``third`` and ``variance``), and their numbers. A
     normal summand costs nothing: it is a sum of m narrower ones, whose third moments add up to less as m

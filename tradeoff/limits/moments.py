@@ -260,8 +260,8 @@ def _of_laplace(e: Balls) -> _Six:
     fall = balls.exp(-e)
     kl = e - 1 + fall
 
-    def power(r: int, centre: Balls, lower: Balls, upper: Balls) -> Balls:
-        """Return int 2^(r-1) (x - x0)^r e^-x over [lower, upper], x0 = (centre + eps)/2: of (L - centre)^r."""
+    def integral(r: int, centre: Balls, lower: Balls, upper: Balls) -> Balls:
+        """Integrate (L - centre)^r: 2^(r-1) (x - x0)^r e^-x over [lower, upper], x0 = (centre + eps)/2."""
 
         def primitive(x: Balls) -> Balls:
             away, result = x - (centre + e) / 2, to_ball(1)
@@ -273,13 +273,13 @@ def _of_laplace(e: Balls) -> _Six:
 
     def central(r: int) -> Balls:
         """Return E (L - E L)^r."""
-        return power(r, -kl, to_ball(0), e) + ((kl - e) ** r + fall * (kl + e) ** r) / 2
+        return integral(r, -kl, to_ball(0), e) + ((kl - e) ** r + fall * (kl + e) ** r) / 2
 
     def absolute(centre: Balls) -> Balls:
         """Return E|L - centre|^3."""
         x0 = (centre + e) / 2
         atoms = ((centre + e) ** 3 + fall * (e - centre) ** 3) / 2
-        return power(3, centre, x0, e) - power(3, centre, to_ball(0), x0) + atoms
+        return integral(3, centre, x0, e) - integral(3, centre, to_ball(0), x0) + atoms
 
     return kl, central(2), absolute(-kl), absolute(to_ball(0)), central(3), central(4)
 

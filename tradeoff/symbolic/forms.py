@@ -108,7 +108,7 @@ class Form(NamedTuple):
     epsilon: Formula | None = None
 
     def changed(self, *changes: Callable[[Formula, Any], Any]) -> Form:
-        """Apply a change to each closed form."""
+        """Replace each closed form ``of`` by x -> change(of, x)."""
         return Form(*(of and partial(change, of) for change, of in zip(changes, self, strict=True)))
 
 
@@ -304,12 +304,13 @@ _TABLE: Mapping[type, Mapping[str, Callable[..., Any]]] = {
 
 
 def _powers(curve: TradeOff) -> list[tuple[TradeOff, Any]]:
-    """Return factors and their powers, which may be symbols."""
+    """Return factors and their powers; one of a symbol n is a curve with ``each`` = (factor, n)."""
     factors = curve.factors.items()
     return [(f.each[0], n * f.each[1]) if hasattr(f, "each") else (f, n) for f, n in factors]
 
 
 def _closed(curve: TradeOff, field: str, *at: Any) -> Any:
+    """Return a field of `_TABLE` of one family, or kl or the divergence of order ``at`` by its formula."""
     formula = _TABLE.get(type(curve), {}).get(field)
     if field in {"kl", "renyi"} and isinstance(curve, ClosedForm) and curve.formulas.renyi:
         formula, at = partial(curve.formulas.renyi, sympy), at or (1,)

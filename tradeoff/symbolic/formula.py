@@ -27,8 +27,8 @@ _TAILS = np.geomspace(1e-9, 0.04, 16)
 _GRID = np.concatenate([[0.0], _TAILS, np.linspace(0.05, 0.95, 46), (1 - _TAILS)[::-1], [1.0]])
 _GRID_TOLERANCE = 1e-12  # violation of a property on the grid that rounded constants explain
 _CHECK_BITS = 512  # bits of a check: differences of nearby values keep their digits
-_NEAR = -33_000  # power of 2 that is near 0
-_JUMP = 1e-30  # difference that is a jump unless it shrinks by a tenth from one to the other
+_NEAR = -33_000  # power of 2 that is near 0: a formula is evaluated at 2^_NEAR and 2^(10 _NEAR)
+_JUMP = 1e-30  # difference from f(0) that is a jump unless it shrinks by a tenth between these
 _STEPS = 96  # halvings of the range of log odds that is searched, to 2^-80
 _MASS_BITS = 1536  # which hold 1 minus the least probability, 1e-300
 
@@ -94,7 +94,7 @@ class Symbolic(TradeOff):
                 raise CurveError(f"{self.expr} jumps at alpha = {float(right):.6g}")
 
     def _breakpoints(self) -> Iterator[tuple[Balls, Balls]]:
-        """Yield points on either side of every place where a condition changes between two of the grid."""
+        """Yield points next to every place where a condition changes between two of the grid: left and right."""
         for condition in self.expr.atoms(sympy.core.relational.Relational):
 
             def sign(alpha: Balls, gap: Any = condition.lts - condition.gts) -> Any:
@@ -172,9 +172,10 @@ class Symbolic(TradeOff):
         return enclose(lambda x: 1 - balls.exp(x) * (1 - self._profile(-x)), epsilon, 0.0, 1.0)
 
     def _profile(self, loss: Balls) -> Balls:
-        """Return delta(x) = sup 1 - f(alpha) - e^x alpha, a gain that is concave, below its tangents.
+        """Return balls of delta(x) = sup over alpha of the gain 1 - f(alpha) - e^x alpha, which is concave.
 
-        The log odds of alpha are halved to find where the gain is largest; the bounds hold wherever that is.
+        The range of log odds of alpha is halved to locate its supremum; the gain is below its tangents, so
+        that the bounds hold wherever that is.
         """
         s = balls.exp(loss)
         left, right = 0 * loss - 2.0**15, 0 * loss + 2.0**10
@@ -281,6 +282,7 @@ def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
 
 
 def _replace(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
+    """Return ``substitute``, ``values`` being by symbol and some not of this curve."""
     values = {symbol: value for symbol, value in values.items() if symbol in curve.free_symbols}
     if not values:
         return curve
@@ -318,6 +320,7 @@ def _number(parameter: Any, values: Mapping[Any, Any]) -> Any:
 
 
 def _evaluate(formula: Any, values: Mapping[Any, Any]) -> Any:
+    """Return a ball of a formula, all of whose symbols have values."""
     return evaluate(
         formula, {symbol: evaluate(convert_number(value), {}) for symbol, value in values.items()}
     )

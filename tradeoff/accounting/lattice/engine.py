@@ -21,8 +21,8 @@ import numpy as np
 
 from tradeoff.accounting.engine import APART, Engine, Place
 from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, profile
-from tradeoff.accounting.lattice.place import Effort, LatticePlan, first_effort, plan, tilted_factors
-from tradeoff.accounting.options import Cache, Question, group_by_key, snap_to_grid
+from tradeoff.accounting.lattice.place import Effort, LatticePlan, plan, tilted_factors
+from tradeoff.accounting.options import Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import exp, expm1, log1p
@@ -275,7 +275,11 @@ class LatticeEngine(Engine[Effort]):
         self.backward = self.forward if symmetric else Direction(list(laws), list(counts), reverse=True)
 
     def initial_effort(self, question: Question, tol: float | None) -> Effort:
-        return first_effort(len(self.forward.laws), tol)
+        """Return the usual work, well below a second, or all that the memory allows if there is a ``tol``."""
+        # Lattice points times distinct factors, and the least for very many factors.
+        usual = max(1 << int(np.log2(2**20 / max(len(self.forward.laws), 1))), 2**16)
+        most = query_options().most(256)  # bytes of a lattice point: 2^22 points fit into the usual gibibyte
+        return Effort(2e-5, most if tol is not None else min(usual, most))
 
     def refine(self, effort: Effort, by: float) -> Effort:
         return effort._replace(width=effort.width / by)

@@ -15,7 +15,6 @@ import numpy as np
 
 from tradeoff.accounting.lattice.convolve import TiltedFactor, Window
 from tradeoff.accounting.lattice.discretise import discretise
-from tradeoff.accounting.options import query_options
 from tradeoff.intervals.bounds import Array, Index
 from tradeoff.pld.cumulant import Cumulant, saddle, tilt_for_epsilon
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
@@ -27,14 +26,6 @@ class Effort(NamedTuple):
 
     width: float
     most: int
-
-
-def first_effort(factors: int, tol: float | None) -> Effort:
-    """Return the effort to start with for so many distinct factors: the usual work unless there is a tol."""
-    # Lattice points times distinct factors, well below a second, and the least for very many factors.
-    usual = max(1 << int(np.log2(2**20 / max(factors, 1))), 2**16)
-    most = query_options().most(256)  # bytes of a lattice point: 2^22 points fit into the usual gibibyte
-    return Effort(2e-5, most if tol is not None else min(usual, most))
 
 
 @dataclass(frozen=True)
