@@ -309,8 +309,5 @@ def _slopes(orders: Array, bounds: Array) -> tuple[Array, Array]:
     delta = meet(near, exp(k * (bounds - Bounds.of(u))) - exp(-k * both) * (1 - k * g)) / (-(k + 1) * e)
     slope = k * exp(u) * expm1(-(k + 1) * both) / ((k + 1) * e)
     is_one = orders == 1
-    slope, delta = (
-        where(is_one, (exp(u) - exp(-v)) / both, slope),
-        where(is_one, (bounds + v + g) / both, delta),
-    )
-    return slope.upper, delta.upper
+    slope = where(is_one, (exp(u) - exp(-v)) / both, slope)
+    return slope.upper, where(is_one, (bounds + v + g) / both, delta).upper

@@ -301,12 +301,8 @@ class ComposedLaw(PrivacyLossDistribution):
         at, index = np.unique(loss, return_index=True)
         spacing = np.gradient(at) if len(at) > 1 else np.ones(1)  # all of it rarer than it reaches
         mean, sd = np.array([(rung.mean, rung.sd) for rung in self.rungs]).T
-        log = (
-            np.array(log_p)[index]
-            + np.log(spacing)
-            - 0.5 * np.log(2 * np.pi)
-            - np.log(np.interp(at, mean, sd))
-        )
+        log = np.array(log_p)[index] + np.log(spacing) - 0.5 * np.log(2 * np.pi)
+        log -= np.log(np.interp(at, mean, sd))
         return PlanningPoints(at, log - np.logaddexp.reduce(log) + self.cumulant.value(0.0))
 
     def edge_error(self, edges: Array) -> Array:

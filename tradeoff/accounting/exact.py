@@ -130,10 +130,10 @@ class ProfileSumEngine(Engine[int]):
             for log, slack in zip(logs, _slacks(others), strict=True)
         )
         below, above = (
-            bound_mass(mass) + lost for mass in (others.mass_at_minus_infinity, mass_at_plus_infinity)
+            bound_mass(others.mass_at_minus_infinity) + lost,
+            bound_mass(mass_at_plus_infinity) + lost,
         )
-        scale = cumulant.spread
-        leak = float(above.lower)
+        scale, leak = cumulant.spread, float(above.lower)
         self.forward = ProfileSum(scale=scale, leak=leak, final=True, law=law, loss=loss, mass=q, rest=above)
         self.backward = replace(self.forward, kind="other", loss=-loss, mass=p, rest=below)
 
@@ -341,8 +341,6 @@ def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
     upper = np.minimum((delta + off) * (1 + grow) + most + law.lost + SUBNORMAL, 1.0)
     lower = np.maximum(np.maximum(delta - off, 0.0) * (1 - grow) + least - SUBNORMAL, 0.0)
     above, below = (np.concatenate([[loss[0] - far], loss + s, [loss[-1] + far]]) for s in (shift, -shift))
-    upper, lower = (
-        np.append(np.append(1.0, upper), upper[-1]),
-        np.append(np.append(1 - 8 * UNIT, lower), lower[-1]),
-    )
+    upper = np.concatenate([[1.0], upper, upper[-1:]])
+    lower = np.concatenate([[1 - 8 * UNIT], lower, lower[-1:]])
     return ProfileTable(above, upper, below, lower, leak=least)

@@ -19,15 +19,7 @@ from numpy.typing import NDArray
 
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.engine import Engine
-from tradeoff.accounting.options import (
-    WIDTHS,
-    Method,
-    Question,
-    Step,
-    measure,
-    query_options,
-    record_step,
-)
+from tradeoff.accounting.options import WIDTHS, Method, Question, Step, measure, query_options, record_step
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
 from tradeoff.pld.batched import sketches
@@ -121,9 +113,8 @@ class Composition:
         # Else contours are faster: a transform has the atoms of one round each, of which powers have many.
         if len(rest.loss) > min(max(2 * sum(len(law.atoms.loss) for law, _ in others), 128), 4096):
             return None
-        above = combine_masses_at_infinity(
-            [law.mass_at_plus_infinity for law, _ in others], [n for _, n in others]
-        )
+        masses, counts = zip(*((law.mass_at_plus_infinity, n) for law, n in others), strict=True)
+        above = combine_masses_at_infinity(masses, counts)
         return ProfileSumEngine(law, rest, above, Cumulant(sketches(self.laws, self.counts)))
 
     @cached_property

@@ -254,7 +254,7 @@ def _times(x: Array, y: Array) -> tuple[Array, Any]:
 
 
 def _exact(value: Array, exact: Any, by: Sequence[Array]) -> Any:
-    """Return where values are exact: as given, or where an operand ``by`` is 1 or scales without underflow."""
+    """Return where values are exact: as given, or where one of ``by`` is 1 or scales without underflow."""
     size = np.abs(value)
     is_normal = (size > 2.0**-1022) & (size < np.inf)  # below, halving may round to that
     for each in by:

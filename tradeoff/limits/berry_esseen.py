@@ -139,11 +139,8 @@ class NormalPair:
         square = r * d * r * d + bend * level
         if square < 0:
             return
-        root = (
-            balls.sqrt(square)
-            if square > 0
-            else union(0.0, balls.sqrt(to_ball(max(upper_float(square), 0.0))))
-        )
+        most = balls.sqrt(to_ball(max(upper_float(square), 0.0)))
+        root = balls.sqrt(square) if square > 0 else union(0.0, most)
         if r * d + root > 0:
             yield level / (r * d + root)
         elif bend != 0:

@@ -265,10 +265,8 @@ def dp_sgd_clt(
     >>> round(max((step**1000).epsilon(1e-6), (~(step**1000)).epsilon(1e-6)), 3)
     2.004
     """
-    p, sigma = (
-        real("sample_rate", sample_rate, 0, 1),
-        real("noise_multiplier", noise_multiplier, 0, open_low=True),
-    )
+    p = real("sample_rate", sample_rate, 0, 1)
+    sigma = real("noise_multiplier", noise_multiplier, 0, open_low=True)
     choice("scheme", scheme, get_args(Scheme))
     if scheme == "fixed-size":  # the name of DP-SGD's papers
         scheme = "without-replacement"
@@ -395,12 +393,8 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
         alpha, beta = _expanded(under_p, t, span, -1), _expanded(under_q, t, span, 1)
         finite = PiecewiseLinear.hull(np.clip(alpha, 0.0, 1.0), np.clip(beta, 0.0, 1.0))
         estimate = attach_masses(finite, curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
-    hypotheses = (
-        "sum of many comparable factors",
-        "finite fourth cumulants",
-        "one lattice" if span else "no lattice",
-    )
-    name = "Edgeworth (lattice)" if span else "Edgeworth"
+    name, on_lattice = ("Edgeworth (lattice)", "one lattice") if span else ("Edgeworth", "no lattice")
+    hypotheses = ("sum of many comparable factors", "finite fourth cumulants", on_lattice)
     return ApproximateCurve(estimate, name, "Wang, Gao, Zhang, Shen, Su 2022, order 2", hypotheses, curve)
 
 

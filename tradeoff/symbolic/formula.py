@@ -94,7 +94,7 @@ class Symbolic(TradeOff):
                 raise CurveError(f"{self.expr} jumps at alpha = {float(right):.6g}")
 
     def _breakpoints(self) -> Iterator[tuple[Balls, Balls]]:
-        """Yield points next to every place where a condition changes between two of the grid: left and right."""
+        """Yield points left and right of every place, between two of the grid, where a condition changes."""
         for condition in self.expr.atoms(sympy.core.relational.Relational):
 
             def sign(alpha: Balls, gap: Any = condition.lts - condition.gts) -> Any:

@@ -385,9 +385,7 @@ class ContourEngine(Engine[Cost]):
         plain = [law.single_rounds(count) for law, count in zip(laws, counts, strict=True)]
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
         self.forward = ContourCache(laws, counts)
-        self.backward = (
-            self.forward if symmetric else ContourCache([ReversedPLD(law) for law in laws], counts)
-        )
+        self.backward = self.forward if symmetric else ContourCache([*map(ReversedPLD, laws)], counts)
         self.extended_budget, self.splits_only = True, False
 
     @cached_property

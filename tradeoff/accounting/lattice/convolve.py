@@ -155,9 +155,8 @@ def _cross(at: Array, value: Array, k: Index, level: Array) -> Array:
     width = at[following] - at[k]
     with np.errstate(divide="ignore"):  # in a wide cell e^x = e^b w, counted from its right end
         far = np.maximum(at[following] + np.log(weight), at[k])
-    return np.asarray(
-        np.where(width > 30.0, far, at[k] + np.log1p(weight * np.expm1(np.minimum(width, 30.0))))
-    )
+    near = at[k] + np.log1p(weight * np.expm1(np.minimum(width, 30.0)))
+    return np.asarray(np.where(width > 30.0, far, near))
 
 
 Values = TypeVar("Values", Array, Complex)
@@ -384,11 +383,8 @@ def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[
     """
     scales = [f.count * f.log_scale for f in factors]
     log_scale, slope = math.fsum(scales), (theta - 1) * loss
-    size = (
-        math.fsum(map(abs, scales))
-        + abs(log_scale)
-        + theta * math.fsum(abs(f.count * f.offset) for f in factors)
-    )
+    offsets = theta * math.fsum(abs(f.count * f.offset) for f in factors)
+    size = math.fsum(map(abs, scales)) + abs(log_scale) + offsets
     error = 8 * UNIT * (8 + size + np.abs(slope))
     # Beyond 1e16 nats the exponent has no digits: its error is not small.
     least, most = (np.exp(np.minimum(each, 700.0)) for each in (log_scale - slope, log_scale - slope + error))

@@ -279,17 +279,14 @@ def _split_atoms(law: PrivacyLossDistribution, nodes: Array, tilt: Tilt) -> tupl
     index, above = _locate(loss, nodes)
     following = np.minimum(index + 1, size - 1)
     below, above_last = above < 0, (above > 0) & (index == size - 1)
+    alone = below | above_last  # outside the nodes
     inside, rest = np.maximum(above, 0.0), np.maximum(nodes[following] - loss, 0.0)
     width = nodes[following] - nodes[index]
     whole = -np.expm1(-np.where(width > 0, width, 1.0))  # of two nodes that are one float the second has all
     # Shares are e^-fall times a part: the weight of a node may outgrow floats as fast as e^-fall leaves them.
     fall = np.concatenate([np.where(below, np.maximum(-above - error, 0.0), 0.0), rest])
-    part = np.concatenate(
-        [
-            np.where(below | above_last | (inside == 0), 1.0, -np.expm1(-rest) / whole),
-            np.where(below | above_last, 0.0, -np.expm1(-inside) / whole),
-        ]
-    )
+    to_node = np.where(alone | (inside == 0), 1.0, -np.expm1(-rest) / whole)
+    part = np.append(to_node, np.where(alone, 0.0, -np.expm1(-inside) / whole))
     kept = np.flatnonzero(part > 0)
     atom, at = kept % len(loss), np.concatenate([index, following])[kept]
     masses = _weigh(log_p[atom] - fall[kept], tilt, at, slack[atom] + 2 * UNIT * fall[kept], +1) * part[kept]

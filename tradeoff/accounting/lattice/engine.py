@@ -172,9 +172,8 @@ class Direction:
         self.tables: Cache[ProfileTable | None] = Cache(
             2**22 + 2**20, lambda table: 0 if table is None else len(table.above)
         )
-        self.mass_at_plus_infinity = combine_masses_at_infinity(
-            [law.mass_at_plus_infinity for law in self.laws], counts
-        )
+        masses = [law.mass_at_plus_infinity for law in self.laws]
+        self.mass_at_plus_infinity = combine_masses_at_infinity(masses, counts)
         # Whether all losses are finite and there are no atoms.
         self.is_plain = all(
             law.mass_at_plus_infinity == law.mass_at_minus_infinity == law.lost == len(law.atoms.loss) == 0
