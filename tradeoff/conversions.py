@@ -156,6 +156,8 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
 
 @lru_cache(maxsize=64)
 def _from_zcdp(rho: float, xi: float) -> TradeOff:
+    """Return ``from_zcdp``: equal parameters share one curve."""
+
     def bound(orders: Array) -> Array:
         return np.asarray((xi + Bounds.of(orders) * rho).upper)
 

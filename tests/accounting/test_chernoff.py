@@ -153,7 +153,7 @@ def test_sum_of_line_errs_within_bounds(size, silent, c):
     )
     sums, charged = line._sum_nodes(AT)
     assert (len(line._sums.values) == 2) == (size == 192)
-    assert (len(line._sums.rows) < size / 64 / 4) == (silent > 0)
+    assert (len(line._sums.blocks) < size / 64 / 4) == (silent > 0)
     for (powers, factor), result, most in zip(sides[::sign], sums, charged, strict=True):
         for x, value, error in zip(AT.tolist(), result.tolist(), most.tolist(), strict=True):
 

@@ -309,6 +309,7 @@ class ComposedLaw(PrivacyLossDistribution):
         return super().edge_error(edges) + self.blur
 
     def _cells(self, edges: Array) -> Cells:
+        """Add up the parts of each cell, cut where another line takes over, and both tails to cells there."""
         low, high = self.span
         inside = edges[(edges > low) & (edges < high)]
         lines = self._lines(inside)

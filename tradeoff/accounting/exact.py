@@ -38,7 +38,7 @@ class ExactEngine(Engine[None]):
 
     def __init__(self, law: AtomicLaw, mass_at_plus_infinity: float) -> None:
         self.law, self.mass_at_plus_infinity = law, mass_at_plus_infinity
-        self.table = profile(law, mass_at_plus_infinity)
+        self.table = tabulate(law, mass_at_plus_infinity)
 
     def initial_effort(self, question: Question, tol: float | None) -> None:
         """Return None: there is one table, as fine as it gets."""
@@ -82,6 +82,7 @@ class ProfileSum(Enclosure):
     rest: Bounds[float]
 
     def bound(self, x: Array) -> Bounds[Array]:
+        """Bound delta(x), or of kind "other" the other order's delta(-x)."""
         x = -x if self.kind == "other" else x
         n, low, high = len(self.loss.lower), np.empty(len(x)), np.empty(len(x))
         each = max(2**16 // n, 1)  # numbers at once stay in a cache
@@ -321,7 +322,7 @@ def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
     return slack, slack + (1 + slack) * relative
 
 
-def profile(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
+def tabulate(law: AtomicLaw, mass_at_plus_infinity: float) -> ProfileTable:
     """Return the table of delta at every atom by sums of positive terms in extended precision.
 
     It is exact between atoms. delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all

@@ -164,7 +164,7 @@ class Composition:
 
     @property
     def _on_one_lattice(self) -> bool:
-        # The rounding of an FFT is multiplied by the number of rounds.
+        """Whether an FFT is exact but for rounding, which is multiplied by the number of rounds."""
         if self.rounds or sum(self.counts) > 2**20:
             return False
         from tradeoff.accounting.lattice.place import on_one_lattice

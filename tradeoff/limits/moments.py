@@ -250,7 +250,7 @@ def _of_gaussian(mu: Balls) -> _Six:
     """L is normal with mean -mu^2/2 and variance mu^2."""
     a, root = mu / 2, balls.sqrt(to_ball(2))
     density = balls.exp(-(a**2) / 2) / (root * balls.sqrt(balls.pi()))
-    absolute = (a**3 + 3 * a) * balls.function("erf")(a / root) + 2 * (a**2 + 2) * density
+    absolute = (a**3 + 3 * a) * balls.function("erf")(a / root) + 2 * (a**2 + 2) * density  # E|Z - a|^3
     third = 2 * root / balls.sqrt(balls.pi())  # E|Z|^3
     return mu**2 / 2, mu**2, mu**3 * third, mu**3 * absolute, to_ball(0), 3 * mu**4
 

@@ -1,4 +1,7 @@
-"""Trade-off functions written as SymPy expressions, and numbers for symbols in any curve."""
+"""Trade-off functions written as SymPy expressions, and numbers for symbols in any curve.
+
+Formulas are evaluated in balls: ``enclose`` returns the floats around the balls of a formula at an array.
+"""
 
 from __future__ import annotations
 

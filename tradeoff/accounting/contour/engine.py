@@ -411,6 +411,7 @@ class ContourEngine(Engine[Cost]):
         return made
 
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
+        """Return the usual cost, or for a tolerance that of smoothing to it, with the extended budget."""
         if self.splits_only:
             return Cost(0.0, 0.0)
         fine = (tol or 0.0) if question == "epsilon" else math.inf
@@ -435,6 +436,7 @@ class ContourEngine(Engine[Cost]):
         return effort._replace(accuracy=accuracy, nats=nats, share=share)
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
+        """Yield for each kind, cache and center a function of the cost, and the indices of losses it serves."""
         far = self.forward.rare(x)
         other = x < 0
         if other.any():
@@ -465,6 +467,7 @@ class ContourEngine(Engine[Cost]):
                     yield partial(part.enclose, kind, center), at[some[which]]
 
     def loss_at_delta(self, delta: Array) -> Array:
+        """Estimate epsilon(delta) by the saddles of psi, or of 1 - delta where delta is large."""
         lines = self.forward
         log_psi = np.log(delta - lines.mass_at_plus_infinity)
         x = lines.tail.x_for(log_psi)

@@ -11,6 +11,7 @@ Nodes are the frequencies k step that the trapezoid rule sums. It repeats e^((c 
 Chernoff's bound at one real point bounds the aliases, and psi where there is no line. The truncation is the
 integral past the last node: there a walk over intervals of y shows how small prod |rho_i|^n_i stays, and ends
 where the transforms' own tail bounds take over. Where the product does not decay, a Gaussian is added.
+``off`` is the error of a value, ``slip`` that of a logarithm or a loss; a unit is 2^-53.
 """
 
 from __future__ import annotations
@@ -96,14 +97,14 @@ class Sums(NamedTuple):
     """One sum, or a lower and an upper one, of ``values`` e^(i (mean - x) y) over the nodes y = k step.
 
     ``values`` has a row for each sum; of more than _MANY nodes, for each sum and each block of _BLOCK nodes
-    that is more than rounding: ``rows`` are the indices of these blocks. Three bounds for each sum: ``error``
+    that is more than rounding: ``blocks`` are their indices. Three bounds for each sum: ``error``
     (of the product, of blocks left out, and truncation), ``rounding``, and ``moment`` = sum |values| y, which
     an error of mean - x is multiplied by.
     """
 
     step: float
     values: Complex
-    rows: Array
+    blocks: Array
     error: Array
     rounding: Array
     moment: Array
@@ -159,10 +160,9 @@ class ContourLine:
     @cached_property
     def _sums(self) -> Sums:
         """Sums (1/2 pi) int product kernel dy that bound psi: one for both sides without smoothing."""
-        count, rows = len(self.log), len(self.log) > _MANY
-        values = np.zeros(
-            (2 if self.smoothing_width else 1, count + (-count % _BLOCK if rows else 0)), complex
-        )
+        count, in_blocks = len(self.log), len(self.log) > _MANY
+        padded = count + (-count % _BLOCK if in_blocks else 0)
+        values = np.zeros((2 if self.smoothing_width else 1, padded), complex)
         error, size, moment = np.zeros((3, len(values)))
         for start in range(0, count, _PIECE):
             here = slice(start, min(start + _PIECE, count))
@@ -181,10 +181,10 @@ class ContourLine:
         # the rest; terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
         # In blocks a phase is a product of two: 44 units, and 3 for a block times its phase; a block's sum
         # errs by sqrt(2) 2 32 more, that of 32 blocks by 32, and that of those by their number.
-        units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if rows else count + 32
+        units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if in_blocks else count + 32
         rounding = (units + (48 if self.smoothing_width else 0)) * UNIT * size * (1 + 1e-9)
         error, kept = error * (1 + 1e-9) + self._truncation, np.zeros(1)
-        if rows:
+        if in_blocks:
             # Products of laws that nearly have a period are nothing between its multiples.
             blocks = values.reshape(len(values), -1, _BLOCK)
             sizes = np.sum(np.abs(blocks), axis=2)
@@ -265,8 +265,8 @@ class ContourLine:
                     total[some] = np.add.reduce(cosine * values.real - sine * values.imag, axis=1)
         else:
             # A node is y in its block and y' its start: e^(i pace (y + y')) = e^(i pace y) e^(i pace y').
-            size = len(sums.rows)
-            y, starts = sums.step * np.arange(_BLOCK, dtype=float), sums.step * sums.rows
+            size = len(sums.blocks)
+            y, starts = sums.step * np.arange(_BLOCK, dtype=float), sums.step * sums.blocks
             each = max(1, _PIECE // size)
             for first in range(0, len(x), each):
                 some = slice(first, first + each)
@@ -382,20 +382,18 @@ def _evaluate_nodes(
         if end * place.step > stop:
             end = max(math.ceil(stop / place.step) + 1, size + 1)
         block: Array = place.step * np.arange(size, end, dtype=float)
-        values, log_error, ceiling = sums(transforms, counts, block)
+        values, slip, ceiling = sums(transforms, counts, block)
         absent = ceiling <= -_SILENT  # later factors were skipped there
         # The truth is in the unit disc: moving there brings the value no farther from it.
         values.real = np.where(absent, -np.inf, np.minimum(values.real, 0.0))
-        modulus, near = np.exp(values.real), (log_error < 0.5) & ~absent
-        deviation = np.where(
-            near, modulus * np.expm1(np.where(near, log_error, 0.0)), np.exp(ceiling) + modulus
-        )
+        modulus, near = np.exp(values.real), (slip < 0.5) & ~absent
+        off = np.where(near, modulus * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + modulus)
         smooth = (tau * block) ** 2 / 2
         log.append(values - smooth)
         # Three roundings of a square, and twice that of its node, move both; the exponential and the products
         # are of the line's own 32 units.
-        moved = 6 * UNIT * smooth * (deviation + np.exp(values.real))
-        error.append((deviation + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
+        moved = 6 * UNIT * smooth * (off + np.exp(values.real))
+        error.append((off + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
         size, last = size + len(block), float(block[-1])
         spent += len(block) * _cost(transforms, last)
         level = -math.fsum(map(math.log, (place.goal, math.pi, last)))  # the product may underflow
@@ -431,8 +429,9 @@ def _cost(transforms: Sequence[Transform], y: float) -> float:
 def _sum_logs(
     transforms: Sequence[Transform], counts: Sequence[int], y: Array, terms: int | None = None
 ) -> LogRatio:
-    """Return the ``LogRatio`` of the product at nodes y; later factors skip nodes where nothing is left.
+    """Return log of the product at nodes y, its error, and a ceiling >= log |product|.
 
+    Later factors skip nodes where the ceiling is so low that nothing is left.
     A count and its product cost two units of a term, and each of the ``terms`` (factors) summed in all, other
     jobs' included, one of all sizes.
     """
@@ -460,9 +459,8 @@ def _run_jobs(jobs: int | None, transforms: Sequence[Transform], counts: Sequenc
     try:
         import joblib
     except ImportError as error:
-        raise MissingExtraError(
-            'n_jobs other than 1 needs joblib: pip install "tradeoff[parallel]"'
-        ) from error
+        remedy = 'pip install "tradeoff[parallel]"'
+        raise MissingExtraError(f"n_jobs other than 1 needs joblib: {remedy}") from error
     each = _FACTORS // 2
     starts = range(0, len(transforms), each)
     parts = [(transforms[i : i + each], counts[i : i + each], y, len(transforms)) for i in starts]
@@ -478,7 +476,7 @@ def stays_below(
     stop: float,
     max_terms: float,
 ) -> float:
-    """Walk: return a frequency up to which sum n_i log|rho_i(y)| < -level from ``start`` on; inf if for good.
+    """Walk from ``start`` up to a frequency until which sum n_i log|rho_i(y)| < -level; inf if for good.
 
     One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is
     below -level. Any subset of the factors gives a bound, since no term is positive. Past ``stop`` nothing
@@ -487,10 +485,7 @@ def stays_below(
     try:
         few, powers = transforms, np.array(counts, dtype=float)
         if len(few) > 1:  # those that are smallest at the start, as many as multiply to e^(-3 level)
-            first = np.array([start])
-            strength = np.array(
-                [-n * float(t.ratio(first).ceiling[0]) for t, n in zip(few, counts, strict=True)]
-            )
+            strength = -powers * np.array([float(t.ratio(np.array([start])).ceiling[0]) for t in few])
             chosen = np.argsort(strength)[::-1]
             chosen = chosen[: int(np.searchsorted(np.cumsum(strength[chosen]), 3 * level)) + 1]
             few, powers = [transforms[i] for i in chosen.tolist()], powers[chosen]

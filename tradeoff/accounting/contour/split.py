@@ -127,6 +127,7 @@ def split(
 def _split(
     law: PrivacyLossDistribution, count: int, cumulant: Cumulant, x: float, log_psi: float
 ) -> SplitEnclosure | None:
+    """Return ``split``, or raise ``SizeError``."""
     (part,) = law.components() or []  # one normal pair, as ``rarely_sampled`` made sure
     mu = part.base.scale
     # The sum is below -aside with probability e^-(_LEFT + 5), by Chernoff's bound at -theta, or never.
@@ -230,6 +231,7 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
 
 
 def _log_expm1(x: float) -> float:
+    """Return log(e^x - 1), x > 0."""
     return math.log(math.expm1(x)) if x < 30 else x
 
 

@@ -331,7 +331,7 @@ def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
     return peak + log_moment, size + abs(log_moment)
 
 
-def profile(
+def tabulate(
     factors: Sequence[TiltedFactor], h: float, theta: float, window: Window, mass_at_plus_infinity: float
 ) -> ProfileTable:
     """Return the table of bounds on delta at every node of the window, for a tilt theta > 1.

@@ -20,7 +20,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from tradeoff.accounting.engine import APART, Engine, Place
-from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, profile
+from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, tabulate
 from tradeoff.accounting.lattice.place import Effort, LatticePlan, plan, tilted_factors
 from tradeoff.accounting.options import Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.errors import SizeError
@@ -250,7 +250,7 @@ class Direction:
             return None
         factors = tilted_factors(grid, laws, self.counts)
         leak = self.mass_at_plus_infinity * (1 - 16 * UNIT)  # rounded down
-        table = profile(factors, grid.h, grid.theta, grid.window, leak)
+        table = tabulate(factors, grid.h, grid.theta, grid.window, leak)
         if edge is not None:
             table = add_far_losses(table, self.laws, factors, grid, edge, epsilon)
         return replace(
@@ -289,6 +289,7 @@ class LatticeEngine(Engine[Effort]):
     def evaluation_points(
         self, x: Array, delta: Array | None = None
     ) -> Iterator[tuple[Place[Effort], Index]]:
+        """Yield tables of this order for losses from 0 on, else of the other one, with the losses' indices."""
         apart = APART if delta is None else APART / 2
         for order, mine in ((self.forward, np.flatnonzero(x >= 0)), (self.backward, np.flatnonzero(x < 0))):
             if len(mine):
@@ -296,6 +297,7 @@ class LatticeEngine(Engine[Effort]):
                     yield partial(order.at, center), mine[which]
 
     def loss_at_delta(self, delta: Array) -> Array:
+        """Estimate epsilon(delta) by saddles, or where it is below 0 by those of the other order."""
         if not self.forward.representable:
             return np.zeros(len(delta))
         x = self.forward.saddles.x_for(np.log(delta - self.forward.mass_at_plus_infinity))
