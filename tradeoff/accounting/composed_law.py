@@ -36,7 +36,7 @@ class CellLine:
 
     ``rows`` are the nodes' rho over each kernel, 64 a row and 16 rows a group; ``totals`` and ``moments`` sum
     their sizes, and y times these, which rounding and an error of the mean are multiplied by. A cell errs by
-    max|g| times ``each`` for each nat of its length (errors of the nodes, as |ghat| <= h max |g|), and by
+    max|g| times ``per_nat`` for each nat of its length (errors of the nodes, as |ghat| <= h max |g|), and by
     max|g| times ``left_out``: the integral past the last node, where |ghat(y)| <= 2 max|g|/y as g rises and
     falls once.
     """
@@ -54,7 +54,7 @@ class CellLine:
         # w = z blur/2: within cosh(Re w) |w|^2/6 of 1, at most cosh(Re w)/|w|, where cosh(Re w) < 1 + 1e-9.
         error = weight * line.error + size * (np.hypot(line.c, y) * blur) ** 2 / 24
         seen = size > 1e-24 * weight  # others count as errors: floats cannot see them in a sum
-        self.each = float(np.sum(np.where(seen, error, error + size))) * (1 + 1e-8)
+        self.per_nat = float(np.sum(np.where(seen, error, error + size))) * (1 + 1e-8)
         kept = int(np.flatnonzero(seen)[-1]) + 1
         y, rho, size = y[:kept], np.where(seen, rho, 0.0)[:kept], np.where(seen, size, 0.0)[:kept]
         # int_Y^inf 2/y min(1, 2/(y blur)) dy = 2 (log(2/(Y blur)) + 1).
@@ -120,7 +120,7 @@ class CellLine:
         # max|g| on [0, h] for g = e^(-cu), e^((1-c)u), (e^u - 1) e^(-cu) and (1 - e^(u-h)) e^(-cu).
         most, q_most = np.maximum(fall, 1.0), np.maximum(q_fall, 1.0)
         steep, flat = np.fmin(np.expm1(h) * most, q_most), -np.expm1(-h) * most
-        other = (self.each * h + self.left_out + self.aliases(a, b)) * (1 + 1e-9)
+        other = (self.per_nat * h + self.left_out + self.aliases(a, b)) * (1 + 1e-9)
         off = [p_off + other * most, q_off + other * q_most]
         off += [p_off + q_off + other * steep, p_off + down * (q_off + units * np.abs(q)) + other * flat]
         return (p, q, q - p, p - down * q, *off)

@@ -157,7 +157,7 @@ class ContourCache:
     ) -> Iterator[tuple[ContourCache, Index]]:
         """Yield caches, the most damped first, with the indices of the losses x for which to use each.
 
-        It lacks at most e^-20 of psi(x) there, which is about e^log_psi, or estimated where None.
+        It lacks at most e^-20 of psi(x), about e^log_psi, there; for losses of a short period it is ``self``.
         """
         left = np.arange(len(x))
         if kind != "rest" and (short := self._has_short_period(x)).any():
@@ -436,7 +436,7 @@ class ContourEngine(Engine[Cost]):
         return effort._replace(accuracy=accuracy, nats=nats, share=share)
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> Iterator[tuple[Place[Cost], Index]]:
-        """Yield for each kind, cache and center a function of the cost, and the indices of losses it serves."""
+        """Yield for each kind, cache and center a function of the cost, and the indices of its losses."""
         far = self.forward.rare(x)
         other = x < 0
         if other.any():

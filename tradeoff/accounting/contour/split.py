@@ -103,11 +103,9 @@ class SplitEnclosure(Enclosure):
         inside = (t >= 0) & (t <= sharp - 1)
         early = np.where(inside, np.exp(np.where(inside, sharp * (t - self.b) - t * t / 2, 0.0)), 1.0)
         missing = self.marks.count * (early + self.large.upper * self.below) * (1 + 1e-9)  # P(A, L < x)
-        if isinstance(self.small, Chernoff):
-            small = Bounds(np.zeros(len(x)), self.small.psi(x))
-        else:
-            small = Bounds(*self.small.psi(x))
-        rest = exp(x) * Bounds(np.zeros(len(x)), np.minimum(missing, 1.0))
+        psi, none = self.small.psi(x), np.zeros(len(x))
+        small = Bounds(*psi) if isinstance(psi, tuple) else Bounds(none, psi)
+        rest = exp(x) * Bounds(none, np.minimum(missing, 1.0))
         return Bounds(*self.line.psi(x)) + small + (self.q - exp(x) * self.p) + rest
 
 
@@ -245,11 +243,11 @@ def _line(
     """
     c, digits = tilts.c, DIGITS + math.log(count)
     s, r = (QuadratureTransform(law, c, digits) for law in (small, middle))
-    apart = r.log_m - s.log_m
-    if apart < -600.0:  # their quotient underflows
+    apart = r.log_m - s.log_m  # log R(c)/S(c), known to ``unsure``
+    if apart < -600.0:  # the quotient underflows
         return None
     unsure = r.log_m_error + s.log_m_error + UNIT * (8 + 4 * (abs(r.log_m) + abs(s.log_m)))
-    size = count * math.log1p(math.exp(apart + unsure))
+    size = count * math.log1p(math.exp(apart + unsure))  # E(c)
     norm = _log_expm1(size)
     top = math.log(count) + apart + unsure + size - norm + 1e-9
     goal, last = log_psi - _LEFT - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
@@ -270,7 +268,8 @@ def _line(
     # e^0.5 - 1 is below 1.3 times 0.5.
     rise = complex_log1p(ratio, 1.3 * np.abs(ratio) * np.where(known, off, 0.5))
     known &= count * rise.error < 0.5
-    power, lift = count * np.where(known, rise.log, 0.0), np.exp(count * np.where(known, rise.log.real, 0.0))
+    power = count * np.where(known, rise.log, 0.0)  # E; ``value`` is e^E - 1
+    lift = np.exp(count * np.where(known, rise.log.real, 0.0))
     value = np.expm1(power.real) * np.cos(power.imag) - 2 * np.sin(power.imag / 2) ** 2
     value = value + 1j * lift * np.sin(power.imag)
     with np.errstate(divide="ignore"):
@@ -280,10 +279,9 @@ def _line(
     slip = np.where(known, count * rise.error, 0.0) + 64 * UNIT * np.abs(power)
     own = count * (np.where(known, error_s + 12 * UNIT * np.abs(log_s), 0.0)) + 64 * UNIT
     own += 12 * UNIT * np.where(np.isfinite(log), np.abs(log) + abs(norm), 0.0)  # two sums, and log value
-    error = np.exp(count * ceiling_s) * (
-        np.maximum(lift, 1.0) * np.expm1(slip) + np.abs(value) * np.expm1(own)
-    )
-    most = np.exp(apart + unsure + ceiling_r)
+    error = np.maximum(lift, 1.0) * np.expm1(slip) + np.abs(value) * np.expm1(own)
+    error = np.exp(count * ceiling_s) * error
+    most = np.exp(apart + unsure + ceiling_r)  # of |R|/S(c); ``whole`` bounds a value that is not known
     whole = count * most * np.exp((count - 1) * np.log(np.exp(ceiling_s) + most))
 
     def chernoff(c: float) -> Chernoff:

@@ -289,7 +289,7 @@ class LatticeEngine(Engine[Effort]):
     def evaluation_points(
         self, x: Array, delta: Array | None = None
     ) -> Iterator[tuple[Place[Effort], Index]]:
-        """Yield tables of this order for losses from 0 on, else of the other one, with the losses' indices."""
+        """Yield tables of this order for losses from 0 on, else of the other one, with indices of losses."""
         apart = APART if delta is None else APART / 2
         for order, mine in ((self.forward, np.flatnonzero(x >= 0)), (self.backward, np.flatnonzero(x < 0))):
             if len(mine):
