@@ -119,9 +119,8 @@ def _dispatch(name: str, balls: Callable[..., Balls]) -> Callable[..., Balls]:
     return value
 
 
-exp, expm1, log, log1p, sqrt = (
-    _dispatch(name, _elementwise(methodcaller(name))) for name in ("exp", "expm1", "log", "log1p", "sqrt")
-)
+_names = "exp", "expm1", "log", "log1p", "sqrt"
+exp, expm1, log, log1p, sqrt = (_dispatch(name, _elementwise(methodcaller(name))) for name in _names)
 maximum = _dispatch("maximum", _elementwise(lambda x, y: arb(x).max(y), 2))
 minimum = _dispatch("minimum", _elementwise(lambda x, y: arb(x).min(y), 2))
 middle = _elementwise(lambda x: float(x.mid()))

@@ -50,10 +50,8 @@ def conjugate(
     x = np.concatenate([np.empty(0), *points])
     low_g, high_g = _evaluated(g, x)
     if limit is not None:  # a last point with the bounds of all x, where 1 - g - s x is at most -3
-        top = [
-            max(min(4 / s, 1e305), each[-1] * (1 + 2 * closest))
-            for s, each in zip(slopes.tolist(), points, strict=True)
-        ]
+        ends = zip(slopes.tolist(), (each[-1] for each in points), strict=True)
+        top = [max(min(4 / s, 1e305), end * (1 + 2 * closest)) for s, end in ends]
         row, x = np.append(row, np.arange(len(slopes))), np.append(x, top)
         low_g, high_g = np.append(low_g, np.full(len(top), limit)), np.append(high_g, np.ones(len(top)))
     # Cells narrow from 12 to 1e-5 in log x, where smooth functions are 1e-10 from their chords.
@@ -90,9 +88,8 @@ def conjugate(
         more = np.concatenate([middles[wide], quarters.ravel(), around[is_smooth].ravel()])
         if not len(more):
             break
-        theirs = np.append(
-            row[np.append(cells[wide], np.tile(cells[close], 3))], np.repeat(mine[is_smooth], 4)
-        )
+        parents = np.append(cells[wide], np.tile(cells[close], 3))
+        theirs = np.append(row[parents], np.repeat(mine[is_smooth], 4))  # the slope of each new point
         stays = np.isin(row, theirs)
         row, x = np.append(row[stays], theirs), np.append(x[stays], more)
         low_more, high_more = _evaluated(g, more)
@@ -108,9 +105,8 @@ def vertex(x: Array, value: Array) -> Array:
     rows, last = np.arange(len(x)), x.shape[1] - 1
     k = np.argmax(value, axis=1)
     inner = np.clip(k, 1, last - 1)
-    (x0, y0), (left, below), (right, above) = (
-        (x[rows, inner + j], value[rows, inner + j]) for j in (0, -1, 1)
-    )
+    near = [(x[rows, inner + j], value[rows, inner + j]) for j in (0, -1, 1)]
+    (x0, y0), (left, below), (right, above) = near
     left, right, down, up = left - x0, right - x0, below - y0, above - y0
     with np.errstate(all="ignore"):
         bend = right * down - left * up
@@ -199,9 +195,8 @@ def _peaks(
     inner = np.isfinite(from_left) & np.isfinite(from_right)
     one_sided_left = np.where(from_left > 0, a + from_left * width + rounding, a)
     one_sided_right = np.where(from_right > 0, b + from_right * width + rounding, b)
-    single = np.where(
-        np.isfinite(from_left), one_sided_left, np.where(np.isfinite(from_right), one_sided_right, np.inf)
-    )
+    single = np.where(np.isfinite(from_right), one_sided_right, np.inf)
+    single = np.where(np.isfinite(from_left), one_sided_left, single)
     # Where a chord falls into the cell the maximum is at its start.
     meet = np.where(inner & (from_left <= 0), a, np.where(inner & (from_right <= 0), b, meet))
     return np.where(inner, np.maximum(meet, np.minimum(a, b)), single)

@@ -130,10 +130,8 @@ class ProfileSumEngine(Engine[int]):
             Bounds.of(_masses(log).astype(float)) * Bounds(np.maximum(1 - slack, 0.0), 1 + slack)
             for log, slack in zip(logs, _slacks(others), strict=True)
         )
-        below, above = (
-            bound_mass(others.mass_at_minus_infinity) + lost,
-            bound_mass(mass_at_plus_infinity) + lost,
-        )
+        below = bound_mass(others.mass_at_minus_infinity) + lost
+        above = bound_mass(mass_at_plus_infinity) + lost
         scale, leak = cumulant.spread, float(above.lower)
         self.forward = ProfileSum(scale=scale, leak=leak, final=True, law=law, loss=loss, mass=q, rest=above)
         self.backward = replace(self.forward, kind="other", loss=-loss, mass=p, rest=below)
@@ -202,15 +200,14 @@ def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> A
         loss, log_p, slack = map(np.add.outer, (loss, log_p, slack), power)
         loss, log_p, slack = merged(loss.ravel(), log_p.ravel(), np.minimum(slack + more, _UNKNOWN).ravel())
     lost = float(sum(count * law.lost for law, count in zip(laws, counts, strict=True)))
-    mass_at_minus_infinity = combine_masses_at_infinity(
-        [min(law.mass_at_minus_infinity, 1 - UNIT) for law in laws], counts
-    )
+    below = [min(law.mass_at_minus_infinity, 1 - UNIT) for law in laws]
     # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds
     # one a power, or one a round of a law of many atoms, to a sum as large as all of them.
     position = 0.0
     for law, n, size in zip(laws, counts, farthest, strict=True):
         rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
         position += n * float(np.max(law.atoms.error)) + UNIT * (rounds + len(powers)) * size
+    mass_at_minus_infinity = combine_masses_at_infinity(below, counts)
     return AtomicLaw(loss, log_p, mass_at_minus_infinity, slack=slack, lost=lost, position=position)
 
 

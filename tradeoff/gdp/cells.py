@@ -189,9 +189,8 @@ def start_nodes(order: TradeOff, reach: float) -> Nodes:
     law = order.loss_distribution() if order.has_law else None  # whole polygons have very many kinks
     kinks = law.loss[law.loss > 0] if isinstance(law, AtomicLaw) else np.empty(0)
     kinks = kinks if len(kinks) <= MAX_NODES // 4 else np.empty(0)
-    nodes = np.unique(
-        np.concatenate([reach * np.geomspace(1e-4, 1.0, 16), np.linspace(0.0, reach, 33), kinks])
-    )
+    near_0 = reach * np.geomspace(1e-4, 1.0, 16)
+    nodes = np.unique(np.concatenate([near_0, np.linspace(0.0, reach, 33), kinks]))
     top = order.sup_loss  # no node a rounding below it: there delta is not yet known to be 0
     nodes = np.where(np.abs(nodes - top) < 1e-12 * top, top, nodes) if top < np.inf else nodes
     return Nodes.of(order, np.unique(nodes[nodes <= max(reach, min(top, reach * (1 + 1e-12)))]))

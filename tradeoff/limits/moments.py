@@ -227,9 +227,8 @@ def closed_form(curve: TradeOff) -> Moments | None:
     with balls.precision(balls.PRECISION + 8 * int(abs(math.log2(float(parameter) or 1.0)))):
         *five, fourth = formula(to_ball(parameter))
         kl, variance, third, kappa3, cumulant3 = map(to_bounds, five)
-        return Moments(
-            kl, variance, third, kappa3, NOTHING, cumulant3, float((fourth - 3 * five[1] ** 2).mid())
-        )
+        cumulant4 = float((fourth - 3 * five[1] ** 2).mid())
+        return Moments(kl, variance, third, kappa3, NOTHING, cumulant3, cumulant4)
 
 
 def _of_pure_dp(e: Balls) -> _Six:

@@ -90,10 +90,8 @@ def _select(condition: Any, value: Balls, otherwise: Balls, ball: Callable[[Any]
 
 
 def _unsupported(part: Any) -> DomainError:
-    allowed = "+, -, *, /, powers, pi, Abs, Max, Min, Piecewise with <, <=, > and >=, " + ", ".join(
-        _FUNCTIONS
-    )
-    return DomainError(f"formulas must be made of {allowed}, got {shown(part)}")
+    allowed = "+, -, *, /, powers, pi, Abs, Max, Min, Piecewise with <, <=, > and >=, "
+    return DomainError(f"formulas must be made of {allowed + ', '.join(_FUNCTIONS)}, got {shown(part)}")
 
 
 Formula = Callable[[Any], Any]  # an expression of one argument

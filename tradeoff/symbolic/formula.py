@@ -324,9 +324,8 @@ def _number(parameter: Any, values: Mapping[Any, Any]) -> Any:
 
 def _evaluate(formula: Any, values: Mapping[Any, Any]) -> Any:
     """Return a ball of a formula, all of whose symbols have values."""
-    return evaluate(
-        formula, {symbol: evaluate(convert_number(value), {}) for symbol, value in values.items()}
-    )
+    numbers = {symbol: evaluate(convert_number(value), {}) for symbol, value in values.items()}
+    return evaluate(formula, numbers)
 
 
 def match_symbols(curve: TradeOff, values: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -478,9 +478,8 @@ class ContourEngine(Engine[Cost]):
             return least
         for part, which in lines.caches_for("delta", least, log_psi):
             if part is not lines:
-                x[which] = np.minimum(
-                    part.tail.x_for(log_psi[which]), part.cumulant.rare.loss(log_psi[which])
-                )
+                log = log_psi[which]
+                x[which] = np.minimum(part.tail.x_for(log), part.cumulant.rare.loss(log))
         near = log_psi >= _TUNING.log_half  # where 1 - delta is bounded
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():

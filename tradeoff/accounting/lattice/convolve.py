@@ -108,9 +108,8 @@ class ProfileTable(Enclosure):
         k = np.searchsorted(-falling, -delta, side="left")
         last = np.searchsorted(-least, -delta, side="left") - 1
         right = np.clip(k, 0, len(falling) - 1)
-        crossed = np.where(
-            k == 0, self.above[0], _cross(self.above, falling, np.maximum(right - 1, 0), delta)
-        )
+        inside = _cross(self.above, falling, np.maximum(right - 1, 0), delta)
+        crossed = np.where(k == 0, self.above[0], inside)
         return np.where(k < len(falling), crossed, self.below[np.maximum(last, 0)])
 
     def peak(self, alpha: Array, guess: Array) -> Array:

@@ -87,9 +87,8 @@ def _spacing(
 
     If they share no lattice, a finer h for which bounds meet to about ``width`` all the same.
     """
-    gaps = [
-        (n, gap[gap > 0]) for n, gap in zip(counts, (np.diff(law.atoms.loss) for law in laws), strict=True)
-    ]
+    distances = [np.diff(law.atoms.loss) for law in laws]
+    gaps = [(n, gap[gap > 0]) for n, gap in zip(counts, distances, strict=True)]
     least = [(n, float(gap.min())) for n, gap in gaps if len(gap)]  # count and smallest gap of atoms
     if not least:
         return max(wanted, finest)
