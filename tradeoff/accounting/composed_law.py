@@ -236,8 +236,9 @@ class ComposedLaw(PrivacyLossDistribution):
     def _line(self, rung: Rung) -> CellLine | None:
         place = self._place(rung)
         line = evaluate_line(self.factors, self.counts, place) if place.drawable else None
-        negligible = line is None or max(line.tail_bound, line.log_m_error) > 1e-6
-        return None if line is None or negligible else CellLine(line, self.blur)
+        if line is None or max(line.tail_bound, line.log_m_error) > 1e-6:  # too wide to be of use
+            return None
+        return CellLine(line, self.blur)
 
     def _place(self, rung: Rung) -> Placement:
         """Place a line with aliases of e^-44 in cells less than ``apart`` deviations from its mean.

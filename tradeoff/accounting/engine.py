@@ -7,6 +7,10 @@ delta_{f^-1}(-x)). The rest is
     epsilon(delta) = inf {x : delta(x) <= delta},    f(alpha) = sup over s = e^x of 1 - delta(x) - s alpha,
 
 a monotone crossing and the supremum of a concave function of s (Dong, Roth, Su 2022, Proposition 2.12).
+
+An enclosure has these bounds, sharp about its center; a place makes it, for an effort, and answers the losses
+near the center. Losses are in nats; a pace is a distance of the samples of a supremum, which are fenced in
+once the function provably rises before them and falls after them.
 """
 
 from __future__ import annotations
@@ -42,19 +46,19 @@ class Enclosure(ABC):
     """The loss it was made for."""
 
     scale: float = math.inf
-    """How far from the aim it serves as well."""
+    """How far from the center, in nats, it serves as well."""
 
     leak: float = 0.0
-    """About how much of ``bound`` never falls."""
+    """About how much of the bound on delta stays at every loss: Q(L = inf)."""
 
     refinement_factor: float = 1.0
-    """About how many times narrower than this the finest one is, 1 where none is finer."""
+    """About how many times narrower the finest enclosure at its center is, 1 where none is finer."""
 
     final: bool = False
     """Whether a greater effort gives the same enclosure."""
 
     noisy: bool = False
-    """Whether rounding makes it wide, so that another sum is worth its time."""
+    """Whether rounding makes it wide, so that the full effort is worth its time."""
 
     @abstractmethod
     def bound(self, x: Array) -> Bounds:
@@ -70,7 +74,7 @@ class Enclosure(ABC):
 
 
 class Supremum(NamedTuple):
-    """Bounds on suprema, where they may lie, and whether the samples fence them in: else ``high`` is void."""
+    """Bounds on suprema, the x at which they may be, and whether samples fence them in: else ``high`` is void."""
 
     low: Array
     high: Array
@@ -103,7 +107,7 @@ def bound_epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
     missed = np.where(np.abs(step) > 0.05, np.copysign(4 * UNIT * (1 + np.abs(x)), step), 0.0)
     bounds = np.copysign(np.inf, step)
 
-    def holds(at: Array, k: Index) -> Mask:
+    def holds(at: Array, k: Index) -> Mask:  # the first n are to be below the answer, the others above it
         low, high = bound_delta(e, at)
         return np.asarray(np.where(k < n, low > level[k % n], high <= level[k % n]))
 
@@ -251,7 +255,7 @@ APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^
 
 
 class _Answers(NamedTuple):
-    """Bounds on answers, and about how many times narrower those of the finest enclosures are."""
+    """Bounds on answers, and the refinement factors of their enclosures."""
 
     low: Array
     high: Array
@@ -272,7 +276,7 @@ class Engine(ABC, Generic[Effort]):
     """Whether the first enclosure is not refined without a tolerance."""
 
     attempts = 8
-    """Places looked at for one answer: Newton's method needs three, a bad start a few more."""
+    """Most places for one answer: Newton's method needs three, a bad start a few more."""
 
     offsets = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
     """Samples about a supremum, in paces: close where it is expected, far where it may be."""
@@ -285,7 +289,7 @@ class Engine(ABC, Generic[Effort]):
         """Return the effort of a first enclosure."""
 
     def refine(self, effort: Effort, by: float) -> Effort:
-        """Return the effort for bounds ``by`` times narrower; called only where there is room."""
+        """Return the effort for bounds ``by`` times narrower; called if a refinement factor is above 1."""
         raise NotImplementedError
 
     def coarse(self, effort: Effort) -> Effort | None:

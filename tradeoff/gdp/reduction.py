@@ -201,7 +201,7 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     low = min(max(low, needed), most)
     # With a margin, so that ``dominates`` is decided where the reported curve and f touch.
     most = min(most, enough * (1 + 1e-11)) if ends else most
-    # Elsewhere 1 - delta has lost the digits that lines need.
+    # Where delta(0) is nearly 1, 1 - delta has lost the digits that lines need.
     if most > 1.01 * low and d.lower == d.upper and h.bounds.delta(0.0).lower > 1 - 1e-6:
         low, most = search_by_tests([side.curve for side in sides], d.lower, Bounds(low, most))
     tight = tight * (1 - failure) / (1 - d.lower) if ends and enough <= 1.01 * most else NOWHERE

@@ -85,7 +85,7 @@ def bound_inverse(sides: Callable[[Array], Iterable[Array]], level: Array) -> tu
 
 
 def _gap(value: Array, level: Array) -> Array:
-    """Return how far values are above a level, in logarithms where both are positive: where to look only."""
+    """Return how far values are above a level, in logarithms if above a positive one: for the search only."""
     with np.errstate(all="ignore"):
         logs, plain = np.log(value / level), (value - level) / np.where(level > 0, level, 1.0)
     return np.where((level > 0) & (value > level), logs, plain)

@@ -78,6 +78,7 @@ class NormalPair:
         def value(a: Balls) -> Balls:
             if a <= 0 or a >= 1:
                 return to_ball(float(a <= 0))
+            # A ball that contains 0 or 1 is on neither side of it for certain.
             result = normal_sf(d - r * normal_isf(a)) if a > 0 and a < 1 else None
             return result if result is not None and result.is_finite() else union(0.0, 1.0)
 

@@ -316,7 +316,7 @@ class ContourCache:
     ) -> tuple[tuple[Any, ...], Cost, EvaluatedContour]:
         """Return the key of all lines at the loss x, the cost of the sharp one, and that line.
 
-        With the usual terms, or if these do not do with all that the cost allows.
+        It has all terms that the cost allows, unless the usual ones leave a truncation that more do not mend.
         """
         key = (kind == "rest", x, log_psi, *query_options().choices[1:])  # the same for every method
         usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
@@ -324,7 +324,7 @@ class ContourCache:
             place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=kind == "rest")
             result = self.lines.of((*key, terms, 0.0), partial(self._line, place))
             if result.line is not None and result.line.tail_bound > 0.05:
-                break  # ten times the usual terms would not bring it to its goal either
+                break  # ten times the terms would not bring it to its goal
         return key, cost._replace(terms=terms), result
 
     def chernoff_bound(self, x: Array, level: Array | None = None) -> Array:

@@ -81,7 +81,7 @@ def try_chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -
 def chernoff_epsilon(
     laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, psi: float
 ) -> float:
-    """Bound the loss x with psi(x) = ``psi`` from above."""
+    """Bound the loss x with psi(x) = ``psi`` from above: Chernoff's bound at one tilt, solved for x."""
     point = try_chernoff(laws, counts, tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
     terms = point.log_m, log_kappa(point.c), -math.log(psi)
     # Terms known to 8 units of themselves and 1, their sum and a quotient.
@@ -254,7 +254,7 @@ class ContourLine:
     def _sum_nodes(self, x: Array) -> tuple[Array, Array]:
         """Return each sum of ``Sums`` at losses x, real part, and its error: arrays (sums, losses)."""
         sums = self._sums
-        result = np.empty((len(sums.error), len(x)))  # none depends on those passed with it
+        result = np.empty((len(sums.error), len(x)))  # of each loss alone: none depends on the others
         if len(sums.values) == len(sums.error):
             each, y = max(1, _PIECE // sums.values.shape[1]), sums.step * np.arange(sums.values.shape[1])
             for first in range(0, len(x), each):
@@ -396,7 +396,7 @@ def _evaluate_nodes(
         error.append((off + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
         size, last = size + len(block), float(block[-1])
         spent += len(block) * _cost(transforms, last)
-        level = -math.fsum(map(math.log, (place.goal, math.pi, last)))  # the product may underflow
+        level = -math.fsum(map(math.log, (place.goal, math.pi, last)))  # |product| < e^-level meets the goal
         # Where a walk has failed the product is too large: the next one starts there, or four times as far;
         # where it went through, ``blocked`` is infinite and the goal is met.
         if blocked <= last < stop and lasting > level and ceiling[-1] < -1.1 * level:

@@ -275,7 +275,8 @@ def _line(
     with np.errstate(divide="ignore"):
         log: Complex = (count * log_s + np.log(value) - norm).astype(complex)
         log[~known] = -np.inf
-    # Each of the terms of e^E - 1 is known to 40 units and is at most |E| max(1, |e^E|).
+    # ``slip`` is the error of E, ``own`` that of the logarithm of the value less that of e^E - 1. Each of the
+    # terms of e^E - 1 is known to 40 units and is at most |E| max(1, |e^E|).
     slip = np.where(known, count * rise.error, 0.0) + 64 * UNIT * np.abs(power)
     own = count * (np.where(known, error_s + 12 * UNIT * np.abs(log_s), 0.0)) + 64 * UNIT
     own += 12 * UNIT * np.where(np.isfinite(log), np.abs(log) + abs(norm), 0.0)  # two sums, and log value
