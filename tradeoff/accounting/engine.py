@@ -74,7 +74,7 @@ class Enclosure(ABC):
 
 
 class Supremum(NamedTuple):
-    """Bounds on suprema, the x at which they may be, and whether samples fence them in: else ``high`` is void."""
+    """Bounds on suprema, about their x, and whether samples fence them in; else ``high`` is void."""
 
     low: Array
     high: Array

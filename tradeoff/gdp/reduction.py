@@ -110,6 +110,7 @@ class Reduction(Displayed):
         """
         if not is_symbol(self.mu) and np.isinf(self.mu):
             return TotalVariation(1.0)
+        # A bound on f, unless it is f itself, which may be exact.
         result = assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
         return limited(result, self.of.tightness if result == self.of else BOUND)
 

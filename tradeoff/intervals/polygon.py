@@ -37,7 +37,7 @@ def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
             kept.pop()
         while len(kept) > 1:
             (a, b, c), (x, y, d) = kept[-1], _corner(kept[-2], line)
-            if a * x + b * y < c * d:
+            if a * x + b * y < c * d:  # the corner without the last line is below it: the line stays
                 break
             kept.pop()
         kept.append(line)

@@ -164,7 +164,7 @@ def _(curve: TradeOff) -> Form:
 
 
 def lines(top: Any, delta: Any) -> Form:
-    """Return the forms of f_{top,delta}: delta(eps) is the largest of three pieces, linear in e^eps."""
+    """Return the forms of f_{top,delta}: delta(eps) is the largest of three lines in e^eps."""
 
     def profile(epsilon: Any) -> Any:
         middle = delta + (1 - delta) * (sympy.exp(top) - sympy.exp(epsilon)) / (1 + sympy.exp(top))
@@ -205,7 +205,10 @@ def leaking(f: Form, delta: Any) -> Form:
 
 
 def thinned(f: Form, p: Any) -> Form:
-    """Return one order of sampling: delta_(f_p)(eps) = p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p."""
+    """Return f_p = p f + (1 - p) Id of sampling with rate p, one order of the pair.
+
+    delta_(f_p)(eps) = p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p, or 1 - e^eps where that is not positive.
+    """
 
     def profile(of: Formula, e: Any) -> Any:
         ratio = (sympy.exp(e) - 1 + p) / p

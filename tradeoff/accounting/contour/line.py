@@ -489,21 +489,20 @@ def stays_below(
             chosen = np.argsort(strength)[::-1]
             chosen = chosen[: int(np.searchsorted(np.cumsum(strength[chosen]), 3 * level)) + 1]
             few, powers = [transforms[i] for i in chosen.tolist()], powers[chosen]
-        # Eight intervals are cleared at once, as NumPy's overhead is that of so many, and more when the
-        # step no longer grows: equal steps, exact in floats, share their sines.
+        # All is cleared up to ``at``. ``ahead`` intervals of half-width ``step`` are tried at once: eight, as
+        # NumPy's overhead is that of so many, and more when the step no longer grows: equal steps, exact in
+        # floats, share their sines.
         step = few_bits(start / 16)
         at, spent, failed, ahead, tried = step * math.floor(start / step), 0.0, False, 8, 0
         while tried < 3200:  # steps double where they succeed, and so pass any frequency that matters
             # By the sixth step, when the best tail bound is computed, most walks have ended.
             if at >= stop or bound_past(few, powers, at, level, cheap=tried < 48) < -level:
                 return np.inf
-            # Each point is the middle of an interval, which it clears to both sides.
             middle: Array = at + step * np.arange(1, 2 * ahead, 2, dtype=float)
             cleared = powers @ np.array([t.around(middle, step * (1 + 1e-9)) for t in few]) < -level
             run = ahead if cleared.all() else int(np.argmin(cleared))
             at += 2 * step * run
-            # Twice as far where all is cleared, but not just after halving: it would fail again.
-            grown = run == ahead and not failed
+            grown = run == ahead and not failed  # just after halving twice the step would fail again
             spent, tried = spent + ahead * sum(t.cost(at) for t in few), tried + ahead
             more, failed = run == ahead and failed, run <= ahead // 2
             ahead = min(2 * ahead, 128) if more else ahead
@@ -523,7 +522,7 @@ def bound_past(
     *,
     cheap: bool = False,
 ) -> float:
-    """Bound sum n_i log|rho_i| for all frequencies from y on, by the factors that bring it below -enough."""
+    """Bound sum n_i log|rho_i| at all frequencies from y on, by as many factors as reach -enough."""
     result = 0.0
     for t, n in zip(transforms, powers, strict=True):
         result += float(n * (t.bound_from(y) if cheap else t.far(y)))

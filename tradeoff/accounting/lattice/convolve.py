@@ -105,8 +105,8 @@ class ProfileTable(Enclosure):
         if self.reverse:
             return guess
         falling, least = self._monotone
-        k = np.searchsorted(-falling, -delta, side="left")
-        last = np.searchsorted(-least, -delta, side="left") - 1
+        k = np.searchsorted(-falling, -delta, side="left")  # the first node of an upper bound <= delta
+        last = np.searchsorted(-least, -delta, side="left") - 1  # the last node of a lower bound > delta
         right = np.clip(k, 0, len(falling) - 1)
         inside = _cross(self.above, falling, np.maximum(right - 1, 0), delta)
         crossed = np.where(k == 0, self.above[0], inside)
