@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from operator import methodcaller
 from typing import Any, TypeAlias
 
@@ -149,19 +150,11 @@ def log_quotient(q: Fraction, p: Fraction) -> Balls:
     return arb.log1p(to_ball((q - p) / p)) if near else arb.log(to_ball(q / p))
 
 
+@partial(_dispatch, "choose")
+@partial(_elementwise, arguments=3)
 def choose(gap: Balls, first: Balls, second: Balls) -> Balls:
     """Return ``first`` where ``gap`` < 0, ``second`` where ``gap`` >= 0, else the union of both."""
-    if isinstance(gap, FloatBalls):
-        return float_balls.choose(gap, first, second)
-    return _choose(gap, first, second)
-
-
-_choose = _elementwise(
-    lambda gap, first, second: (
-        arb(first) if gap < 0 else arb(second) if gap >= 0 else arb(first).union(second)
-    ),
-    3,
-)
+    return arb(first) if gap < 0 else arb(second) if gap >= 0 else arb(first).union(second)
 
 
 def function(name: str) -> Callable[[Balls], Balls]:

@@ -105,7 +105,7 @@ def solve_cells(nodes: Nodes, failure: float) -> CellLines:
     with np.errstate(invalid="ignore"):
         mu = z + y + _QUANTILE_ERROR * (1 + np.abs(z) + np.abs(y))
     mu = np.where(needed, np.where(np.isnan(mu) | (b >= 1), np.inf, mu), 0.0)
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # it touches where a = Phi(-(eps/mu + mu/2))
         return CellLines(np.maximum(mu, 0.0), log_alpha, c, mu * z - mu * mu / 2)
 
 

@@ -196,7 +196,6 @@ def _(curve: Tensor) -> Form:
 def leaking(f: Form, delta: Any) -> Form:
     """Return f (x) f_{0,delta}: both axes are scaled by 1 - delta."""
     kept = 1 - delta
-
     return f.changed(
         lambda of, alpha: sympy.Piecewise((kept * of(alpha / kept), alpha < kept), (0, True)),
         lambda of, e: delta + kept * of(e),

@@ -474,13 +474,13 @@ def stays_below(
     level: float,
     start: float,
     stop: float,
-    max_terms: float,
+    most: float,
 ) -> float:
     """Walk from ``start`` up to a frequency until which sum n_i log|rho_i(y)| < -level; inf if for good.
 
     One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is
     below -level. Any subset of the factors gives a bound, since no term is positive. Past ``stop`` nothing
-    need be shown; after ``max_terms`` terms the walk stops where it is.
+    need be shown; after ``most`` terms the walk stops where it is.
     """
     try:
         few, powers = transforms, np.array(counts, dtype=float)
@@ -507,7 +507,7 @@ def stays_below(
             more, failed = run == ahead and failed, run <= ahead // 2
             ahead = min(2 * ahead, 128) if more else ahead
             step *= 2.0 if grown else 0.5 if failed else 1.0
-            if step < 1e-4 * start or spent > max_terms:  # the product has grown again
+            if step < 1e-4 * start or spent > most:  # the product has grown again
                 break
     except SizeError:  # a quadrature grew too large before the walk ended
         return start

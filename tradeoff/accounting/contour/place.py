@@ -149,16 +149,13 @@ def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placemen
     return sharp
 
 
+Tilt = tuple[float, float, float]  # c, K(c) and K''(c)
+
+
 def _place_at(
-    cumulant: Cumulant,
-    x: float,
-    most: float,
-    tilt: tuple[float, float, float],
-    below: Array,
-    above: Array,
-    log_psi: float,
+    cumulant: Cumulant, x: float, most: float, tilt: Tilt, below: Array, above: Array, log_psi: float
 ) -> Placement:
-    """Place a line at the ``tilt`` (c, K(c), K''(c)), with the best of the Chernoff points on each side."""
+    """Place a line at the tilt, with the best of the Chernoff points ``below`` it, and of those above it."""
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = log_psi - value + (c - 1) * x
