@@ -253,13 +253,11 @@ def _tail(masses: Any) -> Any:
     return np.cumsum(masses[::-1])[::-1]
 
 
-def _sums(masses: Any, slack: Array, *, last: bool) -> tuple[Array, Array]:
-    """Return sums of masses before each atom and of all, or from each to the ``last`` and 0; and errors."""
-    if last:
-        value, off = (np.append(_tail(part), 0.0) for part in (masses, masses * slack))
-    else:
-        value, off = (np.append(0.0, np.cumsum(part)) for part in (masses, masses * slack))
-    return value.astype(float), off.astype(float)
+def _sums(masses: Any, slack: Array) -> list[Array]:
+    """Return sums of masses before each atom and of all, and their errors; sums from each on, and theirs."""
+    both = masses, masses * slack
+    before = [np.append(0.0, np.cumsum(each)).astype(float) for each in both]
+    return before + [np.append(_tail(each), 0.0).astype(float) for each in both]
 
 
 def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
@@ -270,44 +268,43 @@ def beta(law: AtomicLaw, mass_at_plus_infinity: float, alpha: Array) -> Pair:
     steepest = 650.0  # such slopes lie left of every alpha above e^-650
     p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
     slack_p, slack_q = _slacks(law)
-    # ``above`` and ``power`` are the P- and Q-mass of each atom and all after it; ``under`` and ``below`` of
-    # those before it.
-    (above, above_off), (under, under_off) = (_sums(p, slack_p, last=last) for last in (True, False))
-    (power, power_off), (below, below_off) = (_sums(q, slack_q, last=last) for last in (True, False))
-    left = under + law.mass_at_minus_infinity
-    # Near 1 the rest is exact, its sums ``left`` are the accurate ones and find the vertex.
+    p_before, p_before_off, p_after, p_after_off = _sums(p, slack_p)
+    q_before, q_before_off, q_after, q_after_off = _sums(q, slack_q)
+    left = p_before + law.mass_at_minus_infinity
+    # Near 1 the rest is exact, its sums ``left`` are the accurate ones and find the vertex. Of atom k the
+    # ``share`` is accepted, and ``taken`` rejected.
     near_one, rest = alpha > 0.5, 1 - alpha
     by_rest = np.searchsorted(left, rest, side="right")
-    by_alpha = np.searchsorted(-above, -alpha, side="right")
+    by_alpha = np.searchsorted(-p_after, -alpha, side="right")
     last = len(law.loss) - 1
     k = np.clip(np.where(near_one, by_rest, by_alpha) - 1, 0, last)
     width = np.maximum(np.exp(law.log_p[k]), TINY)
     with np.errstate(over="ignore"):  # above 1 by however much; right of all vertices it is 0, and beta too
-        share = np.clip(np.where(near_one, rest - left[k], above[k] - alpha) / width, 0.0, 1.0)
-        taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
-    kept = below[k] + share * (below[k + 1] - below[k])
-    rejected = power[k + 1] + taken * (power[k] - power[k + 1])
+        share = np.clip(np.where(near_one, rest - left[k], p_after[k] - alpha) / width, 0.0, 1.0)
+        taken = np.where(near_one, 1 - share, np.clip((alpha - p_after[k + 1]) / width, 0.0, 1.0))
+    accepted = q_before[k] + share * (q_before[k + 1] - q_before[k])
+    rejected = q_after[k + 1] + taken * (q_after[k] - q_after[k + 1])
     # The error of every mass, as far as it counts.
-    kept_off = below_off[k] + share * (below_off[k + 1] - below_off[k]) + 16 * UNIT * kept
-    rejected_off = power_off[k] + 16 * UNIT * (rejected + mass_at_plus_infinity) + 4 * UNIT
-    inside = np.where(near_one, rest > left[0], alpha < above[0])
+    accepted_off = q_before_off[k] + share * (q_before_off[k + 1] - q_before_off[k]) + 16 * UNIT * accepted
+    rejected_off = q_after_off[k] + 16 * UNIT * (rejected + mass_at_plus_infinity) + 4 * UNIT
+    inside = np.where(near_one, rest > left[0], alpha < p_after[0])
     # There beta is near 1, and 1 - beta is the accurate sum.
     small = (rejected + mass_at_plus_infinity < 0.5) & inside
-    value = np.where(small, (1 - mass_at_plus_infinity) - rejected, kept)
+    value = np.where(small, (1 - mass_at_plus_infinity) - rejected, accepted)
     # P(L = -inf) is known to 16 units of itself, which is at most the rest; sums round.
     # Abscissas are known to ``moved``; f moves by that times its steepest slope so near, e^l of the
     # ``farthest`` atom.
-    moved_left = above_off[k + 1] + taken * (above_off[k] - above_off[k + 1]) + 4 * UNIT * alpha
-    moved_right = under_off[k] + share * (under_off[k + 1] - under_off[k])
+    moved_left = p_after_off[k + 1] + taken * (p_after_off[k] - p_after_off[k + 1]) + 4 * UNIT * alpha
+    moved_right = p_before_off[k] + share * (p_before_off[k + 1] - p_before_off[k])
     moved_right += 12 * UNIT * (rest + law.mass_at_minus_infinity)
     moved = np.where(near_one, moved_right, moved_left)
-    nearest = np.minimum.accumulate((left - under_off - 20 * UNIT * left)[::-1])[::-1]
+    nearest = np.minimum.accumulate((left - p_before_off - 20 * UNIT * left)[::-1])[::-1]
     far_by_rest = np.searchsorted(nearest, rest + moved, side="right")
-    far_by_alpha = np.searchsorted(-above, 2 * moved - alpha, side="right")
+    far_by_alpha = np.searchsorted(-p_after, 2 * moved - alpha, side="right")
     farthest = np.clip(np.where(near_one, far_by_rest, far_by_alpha) - 1, k, last)
     steep = law.loss[farthest] + np.max(law.atoms.error)
     along = np.where(steep > steepest, 1.0, np.exp(np.minimum(steep, steepest)) * moved)
-    error = np.where(small, rejected_off, kept_off) + along + law.lost + SUBNORMAL
+    error = np.where(small, rejected_off, accepted_off) + along + law.lost + SUBNORMAL
     return np.maximum(value - error, 0.0), value + error
 
 

@@ -112,7 +112,8 @@ def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> f
     mass = np.exp(sketch.log_p)
     centre = float(sketch.loss[np.searchsorted(np.cumsum(mass), mass.sum() / 2)])
     if np.sum(mass[np.abs(sketch.loss - centre) < h / 2]) < 0.2:
-        # Where much mass begins abruptly, the losses of a cell that holds little of its begin draw from none.
+        # Where much mass begins abruptly, there is a node: the first losses have none below to take mass
+        # from.
         ends = (end for end in law.support if np.sum(mass[np.abs(sketch.loss - end) < 16 * h]) > 0.2)
         return next(ends, 0.0)
     for _ in range(8):
@@ -186,8 +187,8 @@ def plan(
     wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
     finest = 2 * (high - low) / effort.most
-    # Either nodes so far apart that one holds all that is likely in a round, or much closer: those between
-    # cut it into few pieces, whose spreading to nodes costs most.
+    # Nodes widen a round, of that deviation, least where one holds all that is likely in it, or where they
+    # are much closer: those between cut it into few pieces. If the finest ones would, they are set apart.
     deviation, root = cumulant.middle[1], math.sqrt(sum(counts))
     if wanted < finest and finest > deviation / root and (theta * deviation) ** 2 * root < 0.5:
         finest = max(finest, 0.4 * deviation)
@@ -202,7 +203,7 @@ def plan(
         ranges.append((*reach, _offset(law, sketch, h)))
     offset = sum(count * c for count, (_, _, c) in zip(counts, ranges, strict=True))
     first = int(np.floor((low - offset) / h)) - 1
-    size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))
+    size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))  # for the FFT; half of the rest is below
     spare = size - int(np.ceil((high - low) / h)) - 2
     window = Window(first - spare // 2, size, (down, up))
     return LatticePlan(
