@@ -48,7 +48,7 @@ def conjugate(
     low, high = np.empty(len(slopes)), np.empty(len(slopes))
     row = np.repeat(np.arange(len(slopes)), [len(each) for each in points])
     x = np.concatenate([np.empty(0), *points])
-    low_g, high_g = _evaluated(g, x)
+    low_g, high_g = _evaluate_once(g, x)
     if limit is not None:  # a last point with the bounds of all x, where 1 - g - s x is at most -3
         ends = zip(slopes.tolist(), (each[-1] for each in points), strict=True)
         top = [max(min(4 / s, 1e305), end * (1 + 2 * closest)) for s, end in ends]
@@ -63,7 +63,9 @@ def conjugate(
         row, x, low_g, high_g = row[order], x[order], low_g[order], high_g[order]
         first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
         mine = row[first]  # slopes not yet settled
-        low[mine], high[mine], cells, around = _search(x, low_g, high_g, slopes[row], first, tol, limit)
+        low[mine], high[mine], cells, around = _bound_suprema(
+            x, low_g, high_g, slopes[row], first, tol, limit
+        )
         # Cells are quartered, wide ones halved on a logarithmic scale; the outermost are cut at a multiple of
         # the ratio that points span already, which grows with every cut. In the first five passes a slope
         # whose best cells are ``is_smooth`` gets the four points ``around`` its vertex instead.
@@ -92,7 +94,7 @@ def conjugate(
         theirs = np.append(row[parents], np.repeat(mine[is_smooth], 4))  # the slope of each new point
         stays = np.isin(row, theirs)
         row, x = np.append(row[stays], theirs), np.append(x[stays], more)
-        low_more, high_more = _evaluated(g, more)
+        low_more, high_more = _evaluate_once(g, more)
         low_g, high_g = np.append(low_g[stays], low_more), np.append(high_g[stays], high_more)
     return low, high
 
@@ -115,13 +117,13 @@ def vertex(x: Array, value: Array) -> Array:
     return np.asarray(np.where(k == inner, peak, outside))
 
 
-def _evaluated(g: Callable[[Array], tuple[Array, Array]], x: Array) -> Array:
+def _evaluate_once(g: Callable[[Array], tuple[Array, Array]], x: Array) -> Array:
     """Return both bounds on g at points in any order, computed once for each, in increasing order."""
     distinct, which = np.unique(x, return_inverse=True)
     return np.array(g(distinct))[:, which]
 
 
-def _search(
+def _bound_suprema(
     x: Array, low_g: Array, high_g: Array, s: Array, first: Index, tol: float | None, limit: float | None
 ) -> tuple[Array, Array, Index, Array]:
     """Return lower and upper bounds for each slope, the indices of cells to cut, and points (slopes, 4).
@@ -130,7 +132,7 @@ def _search(
     smaller cell next to the best point, or more where the vertex is far from that; NaN where a cell is
     missing or wide.
     """
-    small = x < (0.0 if limit is None else 1.0)  # where g is less 1 - x
+    small = x < (0.0 if limit is None else 1.0)  # where ``g`` lacks 1 - x, and so does ``line``, 1 - s x
     line = np.where(small, (1 - s) * x, 1 - s * x)
     # Three roundings of two terms, and the error of x: in both of them, or in s x. A peak is a value plus the
     # rise of a chord over a cell, with six roundings more: where those exceed 2 sizes, it exceeds them all.
