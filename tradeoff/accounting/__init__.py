@@ -1,4 +1,4 @@
 """From privacy loss distributions to certified numbers: the planner, the engines and their caches.
 
-No privacy policy here.
+Nothing here depends on mechanisms or neighbours: only on laws and their counts.
 """

@@ -60,23 +60,23 @@ def hull_cells(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]
 
 @dataclass(frozen=True)
 class CellLines:
-    """The mu enough for each cell, its line c - alpha s, and the eps where its delta_g touches the line."""
+    """Cells: start and end eps, the mu enough, the line c - alpha s, and the eps where delta_g touches it."""
 
+    start: Array
+    end: Array
     mu: Array
     log_alpha: Array
     c: Array
     touch: Array
 
-    def inner(self, nodes: Nodes, needed: float) -> Array:
+    def inner(self, needed: float) -> Array:
         """Return new eps for cells with a mu above ``needed``: where they touch, and halfway to the ends."""
-        first, last, _ = hull_cells(nodes)
-        start, end = nodes.epsilon[first], nodes.epsilon[last]
         open_ = self.mu > needed
-        inside = open_ & (self.touch > start) & (self.touch < end)
+        inside = open_ & (self.touch > self.start) & (self.touch < self.end)
         k = int(np.argmax(self.mu))
-        worst = [] if inside[k] or not open_[k] else [(start[k] + end[k]) / 2]
-        touch = self.touch[inside]
-        return np.concatenate([touch, (start[inside] + touch) / 2, (touch + end[inside]) / 2, worst])
+        worst = [] if inside[k] or not open_[k] else [(self.start[k] + self.end[k]) / 2]
+        start, end, touch = self.start[inside], self.end[inside], self.touch[inside]
+        return np.concatenate([touch, (start + touch) / 2, (touch + end) / 2, worst])
 
 
 def solve_cells(nodes: Nodes, failure: float) -> CellLines:
@@ -105,8 +105,9 @@ def solve_cells(nodes: Nodes, failure: float) -> CellLines:
     with np.errstate(invalid="ignore"):
         mu = z + y + _QUANTILE_ERROR * (1 + np.abs(z) + np.abs(y))
     mu = np.where(needed, np.where(np.isnan(mu) | (b >= 1), np.inf, mu), 0.0)
+    start, end = nodes.epsilon[first], nodes.epsilon[last]
     with np.errstate(invalid="ignore", over="ignore"):  # it touches where a = Phi(-(eps/mu + mu/2))
-        return CellLines(np.maximum(mu, 0.0), log_alpha, c, mu * z - mu * mu / 2)
+        return CellLines(start, end, np.maximum(mu, 0.0), log_alpha, c, mu * z - mu * mu / 2)
 
 
 def reported_profile(mu: float, failure: float, epsilon: Array) -> Bounds[Array]:
@@ -167,10 +168,8 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
             now = max(float(one.mu.max()) for one in lines)
             corners = [np.array([side.epsilon, side.upper])[:, _corners(side)] for side in nodes]
             epsilon, upper = np.concatenate(corners, axis=1)
-            level = least_mu(epsilon, upper, failure, now) * (
-                1 + close
-            )  # corners need it, with any new nodes
-            fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
+            level = least_mu(epsilon, upper, failure, now) * (1 + close)  # corners need it, with any nodes
+            fresh = [one.inner(level) for one in lines]
             many = sum(len(side.epsilon) for side in nodes) > MAX_NODES
             if many or not any(map(len, fresh)) or before - now < close * now or level >= enough:
                 break

@@ -431,9 +431,9 @@ def _sum_logs(
 ) -> LogRatio:
     """Return log of the product at nodes y, its error, and a ceiling >= log |product|.
 
-    Later factors skip nodes where the ceiling is so low that nothing is left.
-    A count and its product cost two units of a term, and each of the ``terms`` (factors) summed in all, other
-    jobs' included, one of all sizes.
+    Later factors skip nodes where the ceiling is so low that nothing is left. A count and its product cost
+    two units of a term, and each of the ``terms`` (factors) summed in all, other jobs' included, one of all
+    sizes.
     """
     if len(y) > _PIECE:
         parts = [_sum_logs(transforms, counts, y[k : k + _PIECE], terms) for k in range(0, len(y), _PIECE)]

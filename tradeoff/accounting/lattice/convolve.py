@@ -203,8 +203,9 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
 
     A vector is ``over`` or ``under``; it is wound round the window, and so is the sum. Each transform F of a
     vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1), and with the power's own
-    rounding r within |F^n| (e^(n E/|F| + r) - 1), of the result; where that is large, within (|F| + E)^n +
-    |F^n|. ``fft_error`` is rounded up by more than the roundings of this bound.
+    rounding r within |F^n| (e^(n E/|F| + r) - 1), of the result, exponents in ``relative``; where that is
+    large, within (|F| + E)^n (``rough``) + |F^n|. ``fft_error`` is rounded up by more than the roundings of
+    this bound.
     """
     size, half = window.size, window.size // 2 + 1
     totals = [float(np.sum(vector)) for vector in vectors]
