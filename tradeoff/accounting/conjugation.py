@@ -63,9 +63,7 @@ def conjugate(
         row, x, low_g, high_g = row[order], x[order], low_g[order], high_g[order]
         first = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
         mine = row[first]  # slopes not yet settled
-        low[mine], high[mine], cells, around = _bound_suprema(
-            x, low_g, high_g, slopes[row], first, tol, limit
-        )
+        low[mine], high[mine], cells, around = _bound_each(x, low_g, high_g, slopes[row], first, tol, limit)
         # Cells are quartered, wide ones halved on a logarithmic scale; the outermost are cut at a multiple of
         # the ratio that points span already, which grows with every cut. In the first five passes a slope
         # whose best cells are ``is_smooth`` gets the four points ``around`` its vertex instead.
@@ -123,7 +121,7 @@ def _evaluate_once(g: Callable[[Array], tuple[Array, Array]], x: Array) -> Array
     return np.array(g(distinct))[:, which]
 
 
-def _bound_suprema(
+def _bound_each(
     x: Array, low_g: Array, high_g: Array, s: Array, first: Index, tol: float | None, limit: float | None
 ) -> tuple[Array, Array, Index, Array]:
     """Return lower and upper bounds for each slope, the indices of cells to cut, and points (slopes, 4).

@@ -106,7 +106,7 @@ def place_line(
     cumulant, c = saddles.cumulant, saddles.tilt(x)
     value, _, variance = cumulant(c)
     spread = math.sqrt(2 * math.pi * (variance + c**-2 + (c - 1) ** -2))
-    if log_psi is None:
+    if log_psi is None:  # the saddle-point estimate
         log_psi = value - (c - 1) * x - math.log(abs(c * (c - 1)) * spread)
     reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
@@ -114,7 +114,7 @@ def place_line(
     result = _place_at(cumulant, x, most, (c, value, variance), below, above, log_psi)
     if middle or not result.uneven:
         return result
-    points = 1 + (c - 1) * _SHARES
+    points = 1 + (c - 1) * _SHARES  # tilts tried, each with the others as Chernoff points
     excess = cumulant.values(points) - (points - 1) * x + log_kappas(points)
     excess = np.maximum(excess - log_psi - math.log(_ALIAS), 1.0)
     gap = points - points[:, None]

@@ -99,6 +99,7 @@ class SplitEnclosure(Enclosure):
     below: float
 
     def bound(self, x: Array) -> Bounds:
+        """Bound delta(x) by the terms of the formula of the module, for x > 0."""
         sharp, t = self.marks.sharp, _variable(self.marks.part, np.maximum(x, 0.0) + self.aside)
         inside = (t >= 0) & (t <= sharp - 1)
         early = np.where(inside, np.exp(np.where(inside, sharp * (t - self.b) - t * t / 2, 0.0)), 1.0)
