@@ -283,7 +283,8 @@ def end_of_lines(f: TradeOff, mu: float) -> float:
     others = [(h, n) for h, n in f.factors.items() if h not in normal]
     if not normal or any(h.mass_at_infinity.upper > 0 or h.sup_loss == math.inf for h, _ in others):
         return math.inf
-    square, m = rational(sum((n * g.weight for g, n in normal.items()), Fraction(0))), Bounds.of(mu)
+    square = rational(sum((n * g.weight for g, n in normal.items()), Fraction(0)))  # nu^2
+    m = Bounds.of(mu)
     b = total([Bounds(0.0, 0.0), *(rational(n) * h.sup_loss for h, n in others)])
     a, slope = 1 / square - 1 / m**2, b / square
     if not a.lower > 0:
