@@ -55,6 +55,7 @@ def hull_cells(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]
         concave = np.flatnonzero(fall[1:] > fall[:-1])
         if len(concave) == 0:
             return index[:-1], index[1:], fall
+        # The first corner of each concave run: without it others may stay.
         index = np.delete(index, concave[np.append(True, np.diff(concave) > 1)] + 1)
 
 

@@ -139,7 +139,8 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     exact = exact_number("failure", default if failure is None else failure, 0, 1)
     failure = float(rational(exact).upper)  # a larger failure needs no more mu
     if isinstance(f, Gaussian) and failure == 0 and not f.free_symbols and f.mu < np.inf:
-        # No density of the normal law is above 0.4, and the weight 1/(1 + e^eps) is at most 1/2.
+        # f.least and f.mu are floats around its mu. No density of the normal law is above 0.4, and the weight
+        # 1/(1 + e^eps) is at most 1/2.
         regret = (Bounds.of(f.mu) - f.least) * 0.2 if f.least < f.mu else Bounds(0.0, 0.0)
         return Reduction(f, failure, Bounds(f.least, f.mu), Bounds(0.0, regret.upper), f.least)
     if f.free_symbols:
