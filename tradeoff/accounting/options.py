@@ -229,6 +229,9 @@ WIDTHS: dict[str, dict[Question, Width]] = {
 NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
 
 
+NEGLIGIBLE = 1e-100  # a delta that is known to be below is not computed again, however wide its bounds
+
+
 def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = 16 * UNIT) -> Array:
     """Return the widths of answers, infinite where a side of epsilon is unknown.
 
@@ -236,9 +239,8 @@ def measure(question: Question, at: Array, low: Array, high: Array, *, finest: f
     and 0 where the bounds on f are at most ``finest`` apart: by default no engine helps there, as 1 - alpha
     is already rounded.
     """
-    normal = 2.0**-1022  # the least float with all its digits: a delta below is as narrow as bounds get
     if question == "delta":
-        return np.where(high < normal, 0.0, (high - low) / np.maximum(high, normal))
+        return np.where(high < NEGLIGIBLE, 0.0, (high - low) / np.maximum(high, NEGLIGIBLE))
     if question == "epsilon":
         known = np.isfinite(low) & np.isfinite(high)
         return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))

@@ -146,12 +146,16 @@ class Composition:
             yield self.contour, "the lattice was wide"
         # A second of the lattice reaches a width of 2e-7: below, contours are tried first.
         elif (tol is None or tol >= 2e-7) and self._few_or_rare:
-            if splits := self.contour.forward.splittable:
-                yield self.contour.by_splits(), "few rounds lose much: the largest loss is most of the sum"
+            splits = self.contour.forward.splittable
             if splits and question != "epsilon":  # at many losses, most of them small: lines are short there
-                yield self.contour, "the largest loss did not decide"
+                yield self.contour, "lines and splits by the largest loss serve many losses"
                 yield self.lattice, "the contour was wide"
             else:
+                if splits:
+                    yield (
+                        self.contour.by_splits(),
+                        "few rounds lose much: the largest loss is most of the sum",
+                    )
                 yield self.lattice, "few rounds lose much: contours are slow there"
                 yield self.contour, "the lattice was wide"
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):

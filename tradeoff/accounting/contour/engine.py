@@ -24,6 +24,7 @@ from tradeoff.accounting.contour.line import (
     ContourLine,
     chernoff_epsilon,
     evaluate_line,
+    stays_truncated,
     try_chernoff,
 )
 from tradeoff.accounting.contour.place import (
@@ -35,9 +36,17 @@ from tradeoff.accounting.contour.place import (
     place_line,
     smoothed,
 )
-from tradeoff.accounting.contour.split import SplitEnclosure, split
+from tradeoff.accounting.contour.split import SplitEnclosure, may_split, split
 from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place, bound_delta
-from tradeoff.accounting.options import NODE_TERMS, Cache, Question, group_by_key, query_options, snap_to_grid
+from tradeoff.accounting.options import (
+    NEGLIGIBLE,
+    NODE_TERMS,
+    Cache,
+    Question,
+    group_by_key,
+    query_options,
+    snap_to_grid,
+)
 from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.pld.batched import batch_factors, damped_law, rarely_sampled, sketches
@@ -67,6 +76,7 @@ class _Tuning:
     levels: tuple[float, ...] = tuple(36.0 * 1.13**k for k in range(24))
     taken: float = 20.0
     distinct: int = 8
+    few: int = 4  # rounds whose lines are wide, so that centers are close enough for splits
     log_half: float = math.log(0.7)  # smaller deltas are bounded for c > 1, without a difference from 1
     farthest: float = 1e100  # larger losses overflow in the numbers of a line
 
@@ -226,16 +236,30 @@ class ContourCache:
         return self.middle if kind == "rest" else self.tail
 
     def snap_to_grid(self, kind: Kind, x: Array) -> Array:
-        """Return the center of the line that serves each loss x of this order: near ones share it."""
+        """Return the center of the line that serves each loss x of this order: near ones share it.
+
+        Of few rounds lines are wide, and centers are close enough for splits, too: within a sixth of a loss.
+        """
         saddles = self.saddles(kind)
         spread = saddles.spread(x)
         if kind != "rest":  # psi falls by at most e^-((c - 1) x), 6 nats from the center to a loss served
             spread = np.minimum(spread, 6.0 / (saddles.at(x).c - 1))
+        if kind == "delta" and sum(self.counts) <= _TUNING.few and self.splittable:
+            spread = np.where(may_split(self.whole.laws[0], x), np.minimum(spread, x / 3), spread)
         return snap_to_grid(x, spread, APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
         return (x >= 0) & (self.tail.at(x).log < _TUNING.log_half)
+
+    @property
+    def usual_terms(self) -> float:
+        """Most terms summed for a line without a tolerance."""
+        return max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
+
+    def _log_rare(self, x: float) -> float:
+        """Estimate log delta(x) where one rare large loss, or the sum of the others, exceeds x."""
+        return float(np.interp(x, *self.whole.cumulant.rare))
 
     @property
     def splittable(self) -> bool:
@@ -249,18 +273,32 @@ class ContourCache:
         if kind != "delta" or not 0 < x < _TUNING.farthest or not self.splittable:
             return None
         law, n, cumulant = self.whole.laws[0], self.whole.counts[0], self.whole.cumulant
-        log_delta = float(np.interp(x, *cumulant.rare)) if log_psi is None else log_psi  # an estimate
+        if log_psi is None:  # one center serves all losses within a sixth of it
+            x = float(snap_to_grid(np.array([x]), np.array([x]) / 3, APART)[0])
+        log_delta = self._log_rare(x) if log_psi is None else log_psi
         key = x, log_delta, *query_options().choices[1:]  # the same for every method
         return self.whole.splits.of(key, partial(split, law, n, cumulant, x, log_delta))
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> Enclosure | None:
         """Return bounds about the loss x of this order, where psi is about e^log_psi if known, or None.
 
-        They are those of the sharp line, or where it decays too late of a split, the sharp line of the whole
-        laws, or a smoothed line, for a share of the cost.
+        They are those of a split where a line would end too early, and else of a line.
         """
         if abs(x) > _TUNING.farthest or cost.terms == 0:
             return self.split(kind, x, log_psi)
+        if kind == "delta" and self.splittable and self._stays_truncated(x, cost, log_psi):
+            divided = self.split(kind, x, log_psi)
+            is_negligible = log_psi is None and self._log_rare(x) < math.log(NEGLIGIBLE)
+            if divided is not None or is_negligible:
+                return divided
+        return self._enclose_by_line(kind, x, cost, log_psi)
+
+    def _enclose_by_line(self, kind: Kind, x: float, cost: Cost, log_psi: float | None) -> Enclosure | None:
+        """Return bounds by a line about the loss x.
+
+        They are those of the sharp line, or where it decays too late of a split, the sharp line of the whole
+        laws, or a smoothed line, for a share of the cost.
+        """
         # By how much psi changes a nat about x, relative to itself: c - 1.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.nats else 0.0
         accuracy, middle = max(cost.accuracy, slope * cost.nats), kind == "rest"
@@ -288,7 +326,7 @@ class ContourCache:
         if (line := result.line) is None:
             return None
         noisy = False
-        if kind == "delta" and cost.fine < math.inf and not needs_smoothing:
+        if kind == "delta" and not needs_smoothing and (cost.fine < math.inf or self.splittable):
             fine, noise = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0))), line.noise(x)
             noisy = noise > 0.4 * (line.c - 1) * fine  # either way, and psi falls by c - 1 a nat
             # A line of more noise than 1 % does not lead to the answer; less matters for the final one alone.
@@ -311,6 +349,13 @@ class ContourCache:
             noisy=noisy,
         )
 
+    def _stays_truncated(self, x: float, cost: Cost, log_psi: float | None) -> bool:
+        """Whether a line for delta(x) would end long before its goal."""
+        # Of damped laws the saddle's estimate of psi is too large where rare losses make it.
+        size = self._log_rare(x) if log_psi is None and self.whole is not self else log_psi
+        place = place_line(self.tail, x, min(self.usual_terms, cost.terms), size, middle=False)
+        return stays_truncated(*self.factors, place, 10.0)
+
     def evaluate_sharp(
         self, kind: Kind, x: float, cost: Cost, log_psi: float | None
     ) -> tuple[tuple[Any, ...], Cost, EvaluatedContour]:
@@ -319,8 +364,7 @@ class ContourCache:
         It has all terms that the cost allows, unless the usual ones leave a truncation that more do not mend.
         """
         key = (kind == "rest", x, log_psi, *query_options().choices[1:])  # the same for every method
-        usual = max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
-        for terms in sorted({min(usual, cost.terms), cost.terms}):
+        for terms in sorted({min(self.usual_terms, cost.terms), cost.terms}):
             place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=kind == "rest")
             result = self.lines.of((*key, terms, 0.0), partial(self._line, place))
             if result.line is not None and result.line.tail_bound > 0.05:
@@ -393,11 +437,6 @@ class ContourEngine(Engine[Cost]):
         """Whether all transforms have a closed form."""
         return all(law.has_transform for law in self.forward.laws)
 
-    @property
-    def terms(self) -> float:
-        """Most terms summed for a line without a tolerance."""
-        return max(_TUNING.terms, _TUNING.terms_each * len(self.forward.laws))
-
     def with_term_limit(self) -> ContourEngine:
         """Return the engine with the same lines, which sums no more terms for a tolerance."""
         made = copy(self)
@@ -417,9 +456,9 @@ class ContourEngine(Engine[Cost]):
         fine = (tol or 0.0) if question == "epsilon" else math.inf
         if tol is None:
             if question == "epsilon":
-                return Cost(self.terms, 5 * _TUNING.smoothing, nats=_TUNING.nats, fine=fine)
-            return Cost(self.terms, _TUNING.smoothing)
-        terms = _TUNING.extended_terms if self.extended_budget else self.terms
+                return Cost(self.forward.usual_terms, 5 * _TUNING.smoothing, nats=_TUNING.nats, fine=fine)
+            return Cost(self.forward.usual_terms, _TUNING.smoothing)
+        terms = _TUNING.extended_terms if self.extended_budget else self.forward.usual_terms
         if question == "epsilon":  # bounds are 0.9 of ``nats`` apart
             return Cost(terms, 0.0, nats=min(_TUNING.smoothing, tol / 1.25), fine=fine)
         return Cost(terms, min(_TUNING.smoothing, tol / 3.0))
@@ -431,7 +470,7 @@ class ContourEngine(Engine[Cost]):
         if self.splits_only:
             return effort
         coarser = _TUNING.coarser
-        share = min(self.terms / effort.terms, 1.0) / coarser
+        share = min(self.forward.usual_terms / effort.terms, 1.0) / coarser
         accuracy, nats = coarser * effort.accuracy, coarser * effort.nats
         return effort._replace(accuracy=accuracy, nats=nats, share=share)
 

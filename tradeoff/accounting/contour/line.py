@@ -418,6 +418,19 @@ def _evaluate_nodes(
         return np.concatenate(log), np.concatenate(error), tail_bound, terms
 
 
+def stays_truncated(
+    laws: Sequence[Transformed], counts: Sequence[int], place: Placement, times: float
+) -> bool:
+    """Whether a line of as many nodes as its cost allows leaves ``times`` the goal past the last one."""
+    if not place.drawable:
+        return True
+    each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
+    transforms = [t for t in each if t is not None]
+    nodes = min(query_options().most(NODE_BYTES), place.most / _cost(transforms, place.step))
+    last = place.step * nodes
+    return far(transforms, counts, last) > math.log(times * place.goal * math.pi * last)
+
+
 def _cost(transforms: Sequence[Transform], y: float) -> float:
     """Return the terms of the product at one node y: infinitely many if a quadrature grows above its cap."""
     try:
