@@ -76,7 +76,11 @@ class _Tuning:
     levels: tuple[float, ...] = tuple(36.0 * 1.13**k for k in range(24))
     taken: float = 20.0
     distinct: int = 8
-    few: int = 4  # rounds whose lines are wide, so that centers are close enough for splits
+    # Centers are close enough for splits with so ``few`` rounds, as lines are wide. Whether a line ends too
+    # early is estimated with up to ``some`` rounds, or rare losses, and if psi is known only below e^tiny.
+    few: int = 4
+    some: int = 64
+    tiny: float = -60.0
     log_half: float = math.log(0.7)  # smaller deltas are bounded for c > 1, without a difference from 1
     farthest: float = 1e100  # larger losses overflow in the numbers of a line
 
@@ -286,7 +290,7 @@ class ContourCache:
         """
         if abs(x) > _TUNING.farthest or cost.terms == 0:
             return self.split(kind, x, log_psi)
-        if kind == "delta" and self.splittable and self._stays_truncated(x, cost, log_psi):
+        if kind == "delta" and self._stays_truncated(x, cost, log_psi):
             divided = self.split(kind, x, log_psi)
             is_negligible = log_psi is None and self._log_rare(x) < math.log(NEGLIGIBLE)
             if divided is not None or is_negligible:
@@ -350,7 +354,11 @@ class ContourCache:
         )
 
     def _stays_truncated(self, x: float, cost: Cost, log_psi: float | None) -> bool:
-        """Whether a line for delta(x) would end long before its goal."""
+        """Whether a line for delta(x) would end long before its goal, where a split may replace it."""
+        is_rare = self.whole is not self or sum(self.counts) <= _TUNING.some
+        is_tiny = log_psi is None or log_psi < _TUNING.tiny
+        if not (is_rare and is_tiny and self.splittable):
+            return False
         # Of damped laws the saddle's estimate of psi is too large where rare losses make it.
         size = self._log_rare(x) if log_psi is None and self.whole is not self else log_psi
         place = place_line(self.tail, x, min(self.usual_terms, cost.terms), size, middle=False)
