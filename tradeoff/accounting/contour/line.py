@@ -428,7 +428,7 @@ def stays_truncated(
     transforms = [t for t in each if t is not None]
     nodes = min(query_options().most(NODE_BYTES), place.most / _cost(transforms, place.step))
     last = place.step * nodes
-    return far(transforms, counts, last) > math.log(times * place.goal * math.pi * last)
+    return bound_past(transforms, counts, last) > math.log(times * place.goal * math.pi * last)
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:
