@@ -27,7 +27,7 @@ from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import Atoms
-from tradeoff.pld.quadrature import QuadratureTransform, of_atoms
+from tradeoff.pld.quadrature import QuadratureTransform, select_atoms
 from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceBatch, LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 from tradeoff.pld.units import few_bits
@@ -102,7 +102,7 @@ def test_share_of_atoms_left_out_allows_for_unknown_masses():
     loss = np.linspace(-0.1, 0.1, 101)
     log_p, slack = np.full((2, 101), [[-20.0], [0.0]])
     log_p[50], slack[50] = 0.0, 0.99
-    nodes = of_atoms(Atoms(loss, log_p, slack, np.zeros(101)), 0.5, 10.0, cut=False)
+    nodes = select_atoms(Atoms(loss, log_p, slack, np.zeros(101)), 0.5, 10.0, cut=False)
     gone = np.setdiff1d(loss, nodes.loss)
     assert len(gone) == 100
     # The mass at 0 may be as low as 0.01.

@@ -1,9 +1,11 @@
-"""The smooth part of a law as components, in a form that every operator keeps, and its sampling rates.
+"""The smooth part of a law of losses L = log dQ/dP as components, in a form that every operator keeps.
 
-A component has densities dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi over a base phi with loss
-l, and g = b - d. Subsampling, reversal and mixture change b, d, their complements, g and k by products and
-positive sums: nothing cancels. Functions of NumPy are trusted to 8 units of 2^-53 (less than 4 ulps), sums,
-products and quotients to one.
+A *base* is a density phi with a loss l. A *component* has dP = k (1 - d + d e^l) phi, dQ = k (1 - b + b e^l)
+phi, and g = b - d. Subsampling, reversal and mixture change b, d, their complements, g and k by products and
+positive sums: nothing cancels. The *tilt* c weighs P by e^(cL), to w = P^(1-c) Q^c/M(c), M(c) = E_P e^(cL); E
+e^((c + iy) L) at frequencies y >= 0 is integrated by *quadratures* over nodes x. With s the sampling rate, L'
+= log(1 - s + s e^L) is the *subsampled* loss. Functions of NumPy are trusted to 8 units of 2^-53 (less than 4
+ulps), sums, products and quotients to one.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ LARGE = 600.0  # losses up to this one have an e^L that a float holds, and log1p
 
 
 class SamplingRate(NamedTuple):
-    """A number of [0, 1] and its complement, each to full relative accuracy.
+    """s = ``part`` in [0, 1] and 1 - s = ``rest``, each to full relative accuracy.
 
     Columns of them are for as many rows of losses: all 0, all 1 or all between.
     """
@@ -36,16 +38,20 @@ class SamplingRate(NamedTuple):
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Bounds on the slope of log(1 - s + s e^loss), over all losses."""
+        """Lower and upper bound on the slope of log(1 - s + s e^loss), over all losses."""
         return float(self.rest == 0), float(self.part > 0)
 
 
 def subsampled_loss(rate: SamplingRate, loss: Array) -> Array:
-    """Return log(1 - s + s e^loss)."""
+    """Return log(1 - s + s e^loss), by the form that does not cancel at each loss.
+
+    log1p(s expm1(loss)) where that is above -1, else log(1 - s + s e^loss), and loss + log(s + (1 - s)
+    e^-loss) for large losses.
+    """
     part, rest = rate
     if isinstance(part, float) and 0 in rate:  # a column holds neither 0 nor 1
         return loss if rest == 0 else np.zeros_like(loss)
-    # log1p(-0.75) is below -1, where another form takes over.
+    # log1p(-0.75) is below -1, where the second form takes over.
     near = np.log1p(np.maximum(part * np.expm1(np.minimum(loss, LARGE)), -0.75))
     below = np.log(rest + part * np.exp(np.minimum(loss, 0.0)))
     result = np.where(near < -1.0, below, near)
@@ -56,7 +62,7 @@ def subsampled_loss(rate: SamplingRate, loss: Array) -> Array:
 
 
 def subsampled_loss_error(loss: Array, subsampled: Array) -> Array:
-    """Bound the rounding of ``subsampled_loss``.
+    """Bound the rounding of ``subsampled_loss``, absolute, for each of its three forms.
 
     log1p(x), x > -0.64 known to 9 units, errs by 9 x/((1 + x) log1p x) + 8 <= 24 units of itself, and TINY
     where x is subnormal; a logarithm below -1 of a sum known to 10 units by 18; L + log(s + (1 - s) e^-L),
@@ -66,7 +72,11 @@ def subsampled_loss_error(loss: Array, subsampled: Array) -> Array:
 
 
 def inverse_subsampled_loss(rate: SamplingRate, subsampled: Array) -> Array:
-    """Return L with log(1 - s + s e^L) = ``subsampled``, or -inf."""
+    """Return L with log(1 - s + s e^L) = ``subsampled`` L', or -inf where L' <= log(1 - s).
+
+    It is log1p(expm1(L')/s), log((e^L' - (1 - s))/s) for L' < -1, and L' + log(1 - (1 - s) e^-L') - log s for
+    large L'.
+    """
     part, rest = rate
     if rest == 0:
         return subsampled
@@ -79,7 +89,7 @@ def inverse_subsampled_loss(rate: SamplingRate, subsampled: Array) -> Array:
 
 
 def inverse_loss_error(rate: SamplingRate, subsampled: Array, loss: Array) -> Array:
-    """Bound how far the result of ``inverse_subsampled_loss``, sampled again, lies from its goal.
+    """Bound how far ``inverse_subsampled_loss``'s result L, sampled again, lies from ``subsampled`` L'.
 
     In e^L' = 1 - s + s e^L: expm1(L')/s known to 9 units moves L' by 9 |1 - e^-L'| <= 16 |L'| of them for L'
     >= -1, and e^L' - (1 - s) known to 12 units of e^L' moves it by 12 <= 12 |L'|. The last logarithm errs by
@@ -91,39 +101,39 @@ def inverse_loss_error(rate: SamplingRate, subsampled: Array, loss: Array) -> Ar
 
 
 def subsampled_slope(rate: SamplingRate, loss: Array, subsampled: Array) -> Array:
-    """Return s e^loss/(1 - s + s e^loss), the derivative of ``subsampled_loss``."""
-    most = -np.log(rate.part) if np.all(rate.part > 0) else 0.0
+    """Return s e^loss/(1 - s + s e^loss) = s e^(loss - subsampled), the derivative of ``subsampled_loss``."""
+    most = -np.log(rate.part) if np.all(rate.part > 0) else 0.0  # as the slope is at most 1
     return rate.part * np.exp(np.minimum(loss - subsampled, most))
 
 
 def bound_subsampled_loss(p: Bounds, loss: Bounds) -> Bounds:
-    """Bound log(1 - p + p e^loss), by all three forms: which of them cancels depends on the loss."""
+    """Bound log(1 - p + p e^loss), by the three forms of ``subsampled_loss``: the bounds that all share."""
     rest = 1 - p
     near = log1p(p * expm1(loss))
     return meet(near, log(rest + p * exp(loss)), loss + log(p + rest * exp(-loss)))
 
 
 def bound_inverse_subsampled_loss(p: Bounds, subsampled: Bounds) -> Bounds:
-    """Bound log((e^subsampled - 1 + p)/p), or -inf; by all three forms."""
+    """Bound log((e^subsampled - 1 + p)/p), or -inf, by the three forms of ``inverse_subsampled_loss``."""
     rest = 1 - p
     near, middle = log1p(expm1(subsampled) / p), log((exp(subsampled) - rest) / p)
     return meet(near, middle, subsampled + log1p(-rest * exp(-subsampled)) - log(p))
 
 
-MARGIN = 0.25  # the bounds of a quadrature hold for real parts within this of the tilt, for Cauchy's estimate
+MARGIN = 0.25  # errors of a quadrature at c + iy are valid for tilts this near to c: for Cauchy's estimate
 MAX_NODES = 400_000  # most points of a quadrature
 RULE = 32  # Gauss-Legendre nodes a panel
-TALLEST = 600.0  # heights above e^600 are not used: any mass is below 1
+TALLEST = 600.0  # densities in L above e^600 are cut there: their variation then bounds nothing, safely
 SURE = 1e-9  # above the rounding of every logarithm here, a few hundred units, and of the sums over the grid
 
-ALL, NONE = SamplingRate(1.0, 0.0), SamplingRate(0.0, 1.0)
+ALL, NONE = SamplingRate(1.0, 0.0), SamplingRate(0.0, 1.0)  # b and d of dQ = e^l phi and dP = phi
 
 
 class QuadratureNodes(NamedTuple):
-    """Losses (known to ``error``) with the logarithms of their P-mass (known to the relative ``slack``).
+    """Losses, known to ``error``, and ``log_p`` of their masses under P, which are known to 1 +- ``slack``.
 
-    ``quadrature`` bounds the error of the integrals, relative to them, at every frequency up to that of the
-    rule. There may be rows of all of them, one a factor.
+    ``quadrature`` bounds the error of the integrals, relative to M(c), at every frequency up to that of the
+    rule. For a product of laws all are (rows, nodes), a row for each factor.
     """
 
     loss: Array | Complex
@@ -133,13 +143,13 @@ class QuadratureNodes(NamedTuple):
     quadrature: Any
 
     def only(self, kept: NDArray[np.bool_]) -> QuadratureNodes:
-        """Return those nodes of a single row."""
+        """Return the nodes of a single row where ``kept`` is true."""
         loss, log_p, slack, error, quadrature = self
         return QuadratureNodes(loss[kept], log_p[kept], slack[kept], error[kept], quadrature.item())
 
 
 class Logs(NamedTuple):
-    """Logarithms of both densities over the base, and the loss L; absolute errors of ``p`` and of L."""
+    """log dP/(k phi), log dQ/(k phi) and L = q - p at points, with the absolute errors of ``p`` and of L."""
 
     p: Array
     q: Array
@@ -149,10 +159,10 @@ class Logs(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Tilted masses of growing sets (from below), and the variation of their densities (from above).
+    """For sets of losses: lower bounds on tilted masses, upper ones on variations of the density of L there.
 
-    Integration by parts: |E e^(iyL) 1(set)| <= variation/y, so |rho(y)| <= 1 - mass + variation/y for any
-    set.
+    By parts |E e^(iyL) 1(set)| <= variation/y under the tilt, so rho(y) = M(c + iy)/M(c) has |rho(y)| <= 1 -
+    mass + variation/y for any of them.
     """
 
     mass: Array
@@ -163,21 +173,18 @@ class Base(ABC):
     """Density phi(x) on an open interval or the real line, and the loss l(x)."""
 
     scale: float
-    """Bound on |dl/dx|, positive."""
+    """Upper bound on |dl/dx|, positive."""
 
     half: bool = False
     """Whether it is the part of a symmetric pair where l > 0."""
 
     def positive_part(self) -> Base | None:
-        """Return the part of a symmetric pair where l > 0, which the other mirrors; None for others."""
+        """Return the base on l > 0, where l under e^l phi is distributed as -l under phi; None for others."""
         return None
 
     @abstractmethod
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
-        """Tabulate masses and variations of a component under the tilt c, with log M(c) to its error.
-
-        They bound rho far out.
-        """
+        """Tabulate masses and variations of a component under the tilt c; log M(c) is ``log_m`` +- error."""
 
     @abstractmethod
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
@@ -187,7 +194,7 @@ class Base(ABC):
         """
 
     def damping(self, x: Array, a: float = 0.0) -> tuple[Any, Array]:
-        """Return minus the log of a damping factor of phi(x + ia), and its error in multiples of ``UNIT``."""
+        """Return minus the log of a factor of phi(x + ia) that takes mass off, and its error in UNITs."""
         return np.zeros(1), np.zeros(1)
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
@@ -196,10 +203,7 @@ class Base(ABC):
 
 
 class AffineBase(Base):
-    """Base with an affine loss l and a quadratic log phi: h of that form has at most six zeros."""
-
-    scale: float
-    """dl/dx > 0."""
+    """Base with an affine loss l and a quadratic log phi; ``scale`` is dl/dx > 0."""
 
     bend: float
     """Minus the second derivative of log phi, >= 0."""
@@ -218,34 +222,34 @@ class AffineBase(Base):
 
     @abstractmethod
     def grid(self, component: Component, c: float, size: int) -> Array:
-        """Return equidistant points from where the tilted mass begins to where its density falls for good."""
+        """Return ``size`` equidistant x from where tilted mass begins to where its density falls for good."""
 
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
-        """Tabulate masses past points, and variations there, on a grid fine enough to bound both.
+        """Tabulate the sets of all L past each x of a grid that is fine enough to bound both.
 
-        The density in L has, in the base variable, a logarithmic derivative h that is affine plus two
-        multiples of logistic functions. In t = e^l, h'' is a polynomial of degree four over a positive
-        function: four zeros, so h' has at most five and h six. For a normal base h falls from +inf to -inf,
-        so that their number is not even: five stationary points; where log phi is affine h' itself has one
-        zero, hence two. A cell without one contributes the difference of its ends, one with at most twice its
-        maximum times e^(rate width) - 1 more.
+        The density of L under the tilt, ``height`` = w dx/dL, has, in x, a logarithmic derivative h that is
+        affine plus two multiples of logistic functions. In t = e^l, h'' is a polynomial of degree four over a
+        positive function: four zeros, so h' has at most five and h six. For a normal base h falls from +inf
+        to -inf, so that their number is not even: five stationary points of the density; where log phi is
+        affine h' itself has one zero, hence h two. A cell without one contributes to the variation the
+        difference of its ends, one with at most twice its maximum times e^(rate width) - 1 more: 10 in all.
         """
         size = 1000  # points of the table: cells in which a density grows by a few percent
         part, scale, x = component, self.scale, self.grid(component, c, size)
         loss = self.loss(x)
         logs = part.logs(loss, np.zeros(size))
         log_w = self.log_density(x) + (1 - c) * logs.p + c * logs.q + math.log(part.k) - log_m
-        # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
+        # dx/dL = (1 - b + b e^l) (1 - d + d e^l)/(g e^l scale)
         log_height = log_w + log_m_error + logs.p + logs.q - loss - math.log(abs(part.g)) - math.log(scale)
         width = float(x[1] - x[0])
-        share_q, share_p = subsampled_slope(part.b, loss, logs.q), subsampled_slope(part.d, loss, logs.p)
-        rate = np.abs(scale * ((c + 1) * share_q + (2 - c) * share_p - 1) - self.fall(x))
-        # A logistic function is nowhere steeper than 1/4.
+        slope_q, slope_p = subsampled_slope(part.b, loss, logs.q), subsampled_slope(part.d, loss, logs.p)
+        rate = np.abs(scale * ((c + 1) * slope_q + (2 - c) * slope_p - 1) - self.fall(x))  # |h|
+        # Bound on |h'|: a logistic function is nowhere steeper than 1/4.
         bend = self.bend + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
         growth = (np.maximum(rate[1:], rate[:-1]) + bend * width) * width
-        # A cell holds at least its width times its larger end over e^growth; log w is less steep than the
-        # height by scale.
-        least = np.maximum(log_w[1:], log_w[:-1]) - log_m_error - growth - scale * width
+        # A cell has at least the mass of its width times its larger end over e^growth; the slope of log w is
+        # that of log height but for at most scale.
+        log_least = np.maximum(log_w[1:], log_w[:-1]) - log_m_error - growth - scale * width
         log_height = np.minimum(log_height, TALLEST)
         height = np.exp(log_height)
         with np.errstate(divide="ignore"):  # no growth adds nothing
@@ -254,14 +258,14 @@ class AffineBase(Base):
         worst = np.append(np.maximum.accumulate(wiggle[::-1])[::-1], 0.0)
         mass, varied = (
             np.append(np.cumsum(each[::-1])[::-1], 0.0)  # from each point of the grid on
-            for each in (np.exp(least) * width, np.abs(np.diff(height)))
+            for each in (np.exp(log_least) * width, np.abs(np.diff(height)))
         )
         return Tail(mass * (1 - SURE), (varied + height + height[-1] + 10 * worst) * (1 + SURE))
 
 
 @dataclass(frozen=True)
 class Component:
-    """One smooth component; g, k and both shares are known to ``units`` of 2^-53, relative."""
+    """dP = k (1 - d + d e^l) phi, dQ = k (1 - b + b e^l) phi; all four are known to ``units`` of 2^-53."""
 
     base: Base
     k: float = 1.0
@@ -272,13 +276,13 @@ class Component:
 
     @property
     def pure(self) -> bool:
-        """Whether L is plus or minus the base loss."""
+        """Whether L is l or -l: b and d are 0 and 1."""
         return abs(self.g) == 1
 
     def subsampled(self, p: float) -> Component:
-        """Return the component with Q replaced by (1 - p) P + p Q.
+        """Return the component with Q replaced by (1 - p) P + p Q: b becomes (1 - p) d + p b, and g is p g.
 
-        A product, 1 - p and a sum are three units, 1 - p alone one.
+        A product, 1 - p and a sum are three units; where b and d are 0 and 1, 1 - p alone is one.
         """
         rest = 1 - p
         b = SamplingRate(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
@@ -295,33 +299,35 @@ class Component:
         return [replace(self, base=half)] if self.g > 0 else []
 
     def logs(self, base_loss: Array, error: Array) -> Logs:
-        """Return log dP, log dQ (over k phi) and L at base losses known to ``error``.
+        """Return log dP and log dQ over k phi, and L, at base losses l known to ``error``.
 
-        Where densities are within a half, L = log1p(x), x = g (e^l - 1)/dP: expm1 and a product make 9 units,
+        Where dQ/dP is within a half of 1, L = log1p(x), x = g (e^l - 1)/dP: expm1 and a product make 9 units,
         another product and e^-log_p, log_p known to 24 units of itself, 9 + 24 |log_p|, besides those of g
         and d; that is times x/((1 + x) log1p x) <= 1 + |x|, and 8 of the logarithm; each of the three steps
         may round a subnormal number, by TINY, the first before e^-log_p. Elsewhere it is a difference of both
-        logarithms. |dL/dl| is a product: as a difference of two slopes it would be lost where g is tiny.
+        logarithms. |dL/dl| is the product |g| e^l/(dP dQ): as a difference of two slopes it would be lost
+        where g is tiny.
         """
         # Densities at larger base losses are compared as logarithms: if they differ, it is by much.
         steep = 30.0
         log_p, log_q = subsampled_loss(self.d, base_loss), subsampled_loss(self.b, base_loss)
-        under_p = subsampled_slope(self.d, base_loss, log_p)
+        slope_p = subsampled_slope(self.d, base_loss, log_p)
         p_error = subsampled_loss_error(base_loss, log_p) + self.units * UNIT
         q_error = subsampled_loss_error(base_loss, log_q) + self.units * UNIT
         small = base_loss < steep
         lift = np.exp(np.where(small, np.minimum(-log_p, 700.0), 0.0))
-        odds = self.g * np.expm1(np.minimum(base_loss, steep)) * lift
-        near = (np.abs(odds) < 0.5) & small
-        odds = np.where(near, odds, 0.0)
-        loss = np.where(near, np.log1p(odds), log_q - log_p)
+        excess = self.g * np.expm1(np.minimum(base_loss, steep)) * lift  # dQ/dP - 1
+        near = (np.abs(excess) < 0.5) & small
+        excess = np.where(near, excess, 0.0)
+        loss = np.where(near, np.log1p(excess), log_q - log_p)
         known = 10 + 2 * self.units + np.where(log_p == 0, 0.0, 9 + 24 * np.abs(log_p))
-        close = UNIT * (8 + known * (1 + np.abs(odds))) * np.abs(loss) + 4 * TINY * (1 + lift)
-        apart = p_error + q_error + UNIT * np.abs(loss)
+        near_error = UNIT * (8 + known * (1 + np.abs(excess))) * np.abs(loss) + 4 * TINY * (1 + lift)
+        far_error = p_error + q_error + UNIT * np.abs(loss)
         with np.errstate(divide="ignore"):  # log 0 is -inf
             slope = np.exp(base_loss - log_p - log_q + np.log(np.abs(self.g)))
         moved = slope * error * (1 + SURE)
-        return Logs(log_p, log_q, loss, p_error + under_p * error, np.where(near, close, apart) + moved)
+        loss_error = np.where(near, near_error, far_error) + moved
+        return Logs(log_p, log_q, loss, p_error + slope_p * error, loss_error)
 
 
 def log_sum(weights: Array) -> Array:
@@ -333,7 +339,7 @@ def log_sum(weights: Array) -> Array:
 def extremes(
     q: tuple[float, float], p: tuple[float, float], *weights: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the range of u q + v p over numbers between these ends, for all the weights (u, v)."""
+    """Return the range of u s + v t over s between the ends ``q``, t between the ends ``p``, all (u, v)."""
     each = [u * s + v * t for u, v in weights for s in q for t in p]
     return min(each), max(each)
 
@@ -343,8 +349,8 @@ def tilted_slopes(
 ) -> tuple[float, float]:
     """Return the range of the slopes (1 - c) p + c q of log(P^(1-c) Q^c), for c = 0 and between ``powers``.
 
-    ``q`` and ``p`` are the ranges of those of log Q and log P over a normal base, which times e^(s x) is
-    centred at s: around these slopes lie the masses of P and of its tilts, so nodes must.
+    ``q`` and ``p`` are the ranges of the slopes of log Q and log P over phi. A standard normal phi times e^(s
+    x) is centred at s: around these slopes lie the masses of P and of its tilts, so nodes must.
     """
     return extremes(q, p, *((c, 1 - c) for c in (0.0, *powers)))
 
@@ -352,13 +358,14 @@ def tilted_slopes(
 def panel_rule(
     part: Component, c: float, y: float, ends: tuple[float, float], fall: float
 ) -> tuple[Array, Array]:
-    """Return nodes between two ends, and logarithms of their weights times k, for frequencies up to y.
+    """Return nodes x between two ends, and logs of weights times k, for E e^((c' + iy') L), |y'| <= y.
 
-    They are 32 Gauss-Legendre nodes on each of equal panels of half-width r, whose Bernstein ellipse of
-    parameter 4 reaches 17/8 r along the line and 15/8 r across it. Where |Im l| < pi/2 there, the slopes in l
-    of logarithms of densities lie in the disc about 1/2 that passes 0 and 1, so that the integrand has a
-    logarithmic derivative of at most K = (|1 - c| + |c| + 2 MARGIN + y) scale + ``fall``. It grows by at most
-    e^(25/8 K r) from one point of the panel to another of the ellipse, and the rule errs by at most
+    c' is within MARGIN of c, and ``fall`` bounds the slope of log phi. Nodes are 32 Gauss-Legendre nodes on
+    each of equal panels of half-width r, whose Bernstein ellipse of parameter 4 reaches 17/8 r along the line
+    and 15/8 r across it. Where |Im l| < pi/2 there, the slopes in l of logarithms of densities lie in the
+    disc about 1/2 that passes 0 and 1, so that the integrand has a logarithmic derivative of at most K = (|1
+    - c| + |c| + 2 MARGIN + y) scale + ``fall``, here for y + MARGIN. It grows by at most e^(25/8 K r) from
+    one point of the panel to another of the ellipse, and the rule errs by at most
 
         (64/15) 4^-64/(1 - 1/16) e^(25/8 K r)/2 < 1e-27    for K r <= 8
 
@@ -366,6 +373,7 @@ def panel_rule(
     """
     scale, (start, stop) = part.base.scale, ends
     rate = (abs(1 - c) + abs(c) + 3 * MARGIN + y) * scale + fall
+    # r is at most 8/K, 0.8/scale, so that |Im l| is at most 15/8 r scale = 1.5, and 1/2.
     panels = math.ceil((stop - start) / 2 * max(rate / 8, 1.25 * scale, 2.0))
     if panels * RULE > MAX_NODES:
         raise SizeError(f"the quadrature of {part.base!r} needs {panels * RULE:.3g} nodes, above {MAX_NODES}")

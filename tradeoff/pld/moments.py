@@ -22,7 +22,7 @@ from tradeoff.intervals.bounds import Array, Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, log1p, meet, total, where
 from tradeoff.pld.components import MARGIN
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
-from tradeoff.pld.quadrature import of_atoms
+from tradeoff.pld.quadrature import select_atoms
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, down, up
 
@@ -300,7 +300,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     c, smooth = max(order, 1 - MARGIN), other.components() or []
     if any(part.base.scale > 1e6 for part in smooth):  # a normal law that far off has no privacy
         raise SizeError("losses rise too steeply for a quadrature")
-    each = [of_atoms(other.atoms, z, math.inf, cut=other.lost > 0) for z in (0.0, 1.0, order)]
+    each = [select_atoms(other.atoms, z, math.inf, cut=other.lost > 0) for z in (0.0, 1.0, order)]
     exact = each[0]._replace(quadrature=max(nodes.quadrature for nodes in each))
     points = [exact, *(part.base.nodes(part, c, 0.0, digits) for part in smooth)]
     sums, quadrature = [], 0.0

@@ -1,10 +1,15 @@
-"""The transform of a law as weighted points: atoms, and nodes of quadratures, every error bounded.
+"""The transform rho(y) = M(c + iy)/M(c), M(z) = E_P e^(zL), of a law of losses L, with all its errors.
 
-With m near the tilted mean and w_j the tilted masses of the law's points,
+It is a sum over points: the law's atoms, and the nodes of a quadrature of each of its smooth components (a
+density over a `components.Base`). A point has a loss L_j, known to ``error``, and a mass p_j under P, known
+to 1 +- ``slack``. With w_j = p_j e^(c L_j)/M(c), m near sum_j w_j L_j, and d_j = L_j - m,
 
-    rho(y) e^(-iym) - 1 = sum_j w_j (e^(iy(L_j - m)) - 1) / M(c):
+    u(y) = rho(y) e^(-iym) - 1 = sum_j w_j (e^(iy d_j) - 1):
 
-errors scale with |rho - 1|, which matters when rho is raised to the power of a million rounds.
+errors scale with |u|, which matters when rho is raised to the power of a million rounds. c is the tilt, y >=
+0 a frequency. A *level* is a set of points that serves frequencies up to a limit. On a *path*, next to the
+real line, points are complex with Im d_j >= 0, so that one level serves all frequencies. A *row* is one
+factor of a product of laws: arrays of points are (rows, points), and numbers of a row are columns (rows, 1).
 """
 
 from __future__ import annotations
@@ -22,23 +27,22 @@ from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, lo
 from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, complex_log1p
 from tradeoff.pld.units import UNIT
 
-_BLOCK = 64  # points added up at once
+_BLOCK = 64  # points summed at once: a sum of the sums of blocks rounds less than one of all points
 
 
 class QuadratureTransform(Transform):
-    """A law as weighted points; finer quadratures are made for higher frequencies.
+    """The product of rho_i^n_i over rows i, ``powers`` n_i, by levels that are made for a frequency.
 
-    There is one row of points for each factor of a product, whose transform is raised to the row's power:
-    here for one law, in `pld.batched` for many. Quadratures err by about e^-digits of M(c).
+    Here it has the one row of a law, in `pld.batched` many. Quadratures err by about e^-digits of M(c).
     """
 
     rows: Sequence[Sequence[Component]]
     """The smooth components of each row."""
 
-    # The frequencies that the first quadrature serves, over the scale of a component, and the factor of those
-    # of the next one: making a quadrature costs as much as some fifty frequencies. From the index ``path`` on
-    # a path next to the line, where there is one, serves all of them.
-    first, finer, path = 16.0, 4.0, 1
+    # Level j serves a component for frequencies up to first_limit finer^j/scale, scale >= |dL/dx|: making a
+    # level costs as much as some fifty frequencies. From ``path_level`` on a path, where there is one, serves
+    # all of them.
+    first_limit, finer, path_level = 16.0, 4.0, 1
 
     def __init__(
         self,
@@ -50,53 +54,59 @@ class QuadratureTransform(Transform):
     ) -> None:
         self.mass_at_minus_infinity, self._levels = 0.0, dict[int, Level]()
         if law is not None:
-            self.atoms, self.cut, rows = law.atoms, law.lost > 0, [law.components() or []]
+            self.atoms, self.is_cut, rows = law.atoms, law.lost > 0, [law.components() or []]
             self.mass_at_minus_infinity = law.mass_at_minus_infinity
         self.rows, self.powers, self.c, self.digits = rows, np.array(powers, dtype=float), c, digits
-        # A quadrature of level j serves frequencies up to finer^j/pace. Rows share their levels, so the pace
-        # of all is that of the widest component.
-        self._paces = [min(part.base.scale, 1.0) / self.first for row in rows for part in row]
-        self._pace = max(self._paces, default=1 / self.first)
+        # Level j serves frequencies up to finer^j/pace. Rows share their levels, so the pace of all is that
+        # of the component with the largest scale.
+        self._paces = [min(part.base.scale, 1.0) / self.first_limit for row in rows for part in row]
+        self._pace = max(self._paces, default=1 / self.first_limit)
         level, is_product = self._level(0), len(rows) > 1 or powers[0] != 1
-        # A product by a power and the end of an exact sum are a unit each; one row as it is has neither.
+        # Log M is the sum of n_i log M_i, the mean that of n_i m_i. A product n_i m_i and the end of an exact
+        # sum are a unit each; a single row with n = 1 has neither.
         self.log_m, self.mean = (math.fsum(self.powers * each[:, 0]) for each in (level.log_m, level.mean))
-        off = 2 * UNIT * math.fsum(self.powers * np.abs(level.log_m[:, 0])) if is_product else 0.0
-        self.log_m_error = (math.fsum(self.powers * level.log_m_error[:, 0]) + off) * (1 + 1e-9 * is_product)
-        off = 2 * UNIT * math.fsum(self.powers * np.abs(level.mean[:, 0]))
-        self.mean_error = off * (1 + 1e-9) if is_product else 0.0
+        rounding = 2 * UNIT * math.fsum(self.powers * np.abs(level.log_m[:, 0])) if is_product else 0.0
+        errors = math.fsum(self.powers * level.log_m_error[:, 0])
+        self.log_m_error = (errors + rounding) * (1 + 1e-9 * is_product)
+        rounding = 2 * UNIT * math.fsum(self.powers * np.abs(level.mean[:, 0]))
+        self.mean_error = rounding * (1 + 1e-9) if is_product else 0.0
 
     def _level(self, j: int) -> Level:
+        """Return level j, made once; later levels keep the means m, and on a path M(c), of level 0."""
         if j not in self._levels:
-            nodes = self._path if j >= self.path else None
+            nodes = self._path if j >= self.path_level else None
             nodes, first = self._on_line(j) if nodes is None else nodes, self._levels[0] if j else None
             self._levels[j] = Level(nodes, self.c, self.mass_at_minus_infinity, first)
         return self._levels[j]
 
     def _on_line(self, j: int) -> QuadratureNodes:
-        """Return the nodes of a quadrature."""
+        """Return the points of level j on the real line, for frequencies up to y."""
         y = self.finer**j / self._pace
         return self._with_atoms([part.base.nodes(part, self.c, y, self.digits) for part in self.rows[0]])
 
     @cached_property
     def _path(self) -> QuadratureNodes | None:
-        """Nodes that serve all frequencies, where every component has a path."""
-        result = [part.base.path(part, self.c, self.digits) for part in self.rows[0]]
-        known = [nodes for nodes in result if nodes is not None]
-        return self._with_atoms(known) if known and len(known) == len(result) else None
+        """The complex points that serve all frequencies, or None where a component has no path."""
+        paths = [part.base.path(part, self.c, self.digits) for part in self.rows[0]]
+        known = [nodes for nodes in paths if nodes is not None]
+        return self._with_atoms(known) if known and len(known) == len(paths) else None
 
     def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
-        """Return all points in one row; errors relative to positive integrals do not exceed the largest."""
+        """Return the nodes of all parts and the atoms as one row.
+
+        Errors relative to the integrals of parts, which are positive, are together at most the largest.
+        """
         if len(self.atoms.loss):
-            parts = [*parts, of_atoms(self.atoms, self.c, self.digits, cut=self.cut)]
+            parts = [*parts, select_atoms(self.atoms, self.c, self.digits, cut=self.is_cut)]
         loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
         return QuadratureNodes(
             loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]])
         )
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        """Add up n_i log rho_i, less the phase of each centre.
+        """Return the sum of n_i log(rho_i e^(-iy m_i)), for all rows i.
 
-        A product and a sum of all rows are 1 + len(rows) units of each term; the centres add up to ``mean``
+        A product and a sum of all rows are 1 + len(rows) units of each term; the n_i m_i add up to ``mean``
         but for ``mean_error``.
         """
         parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
@@ -104,8 +114,8 @@ class QuadratureTransform(Transform):
         if len(self.rows) == 1 == self.powers[0]:
             return LogRatio(log[0], error[0], ceiling[0])
         size = np.abs(np.where(np.isfinite(error), log, 0.0))
-        slip = self.powers @ (error + (2 + len(self.rows)) * UNIT * size) + y * self.mean_error
-        return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), slip, self.powers @ ceiling)
+        total = self.powers @ (error + (2 + len(self.rows)) * UNIT * size) + y * self.mean_error
+        return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), total, self.powers @ ceiling)
 
     def around(self, y: Array, radius: float) -> Array:
         variance = self._level(0).variance
@@ -113,35 +123,38 @@ class QuadratureTransform(Transform):
         return np.asarray(self.powers @ np.concatenate(parts, axis=-1))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
-        """Return the quadratures for increasing frequencies, each with the frequencies it serves.
+        """Return levels with the slices of the increasing frequencies y that each serves, in order.
 
-        Atoms alone serve all with one.
+        Atoms alone serve all frequencies with level 0.
         """
         if not self._paces:
             return [(self._level(0), slice(len(y)))]
-        most = math.inf if self._path is None else self.path
+        last = math.inf if self._path is None else self.path_level
         which = np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(self.finer)
-        which = np.minimum(np.ceil(which), most)
+        which = np.minimum(np.ceil(which), last)
         cuts = [0, *(np.flatnonzero(which[1:] != which[:-1]) + 1).tolist(), len(y)]
         return [(self._level(int(which[start])), slice(start, stop)) for start, stop in pairwise(cuts)]
 
     @cached_property
     def _tails(self) -> list[list[Tail]]:
-        """The masses and variations of the tilted components from which ``far`` bounds rho, row by row."""
+        """For each component of each row: tilted masses of sets, and variations of the density on them."""
         first = self._level(0)
         each = zip(self.rows, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
         return [[part.base.tail(part, self.c, log_m, error) for part in row] for row, log_m, error in each]
 
     def far(self, y: float) -> float:
+        # |rho| <= 1 - (mass - variation/y) of each component, for the best of its sets, and less on a path.
         bounds = [[np.max(tail.mass - tail.variation / y) for tail in row] for row in self._tails]
         decayed = np.sum(np.fmax(bounds, 0.0), axis=1)  # NaN bounds nothing
         rows = np.log1p(-np.minimum(decayed, 1 - UNIT))
         if self._path is not None:
-            rows = np.minimum(rows, self._level(self.path).far(y))
+            rows = np.minimum(rows, self._level(self.path_level).far(y))
         return math.fsum(self.powers * rows)
 
     def bound_from(self, y: float) -> float:
-        return self.far(y) if self._path is None else math.fsum(self.powers * self._level(self.path).far(y))
+        if self._path is None:
+            return self.far(y)
+        return math.fsum(self.powers * self._level(self.path_level).far(y))
 
     def cost(self, y: float) -> int:
         ((level, _),) = self._by_level(np.array([y]))
@@ -149,11 +162,11 @@ class QuadratureTransform(Transform):
 
 
 class Level:
-    """Rows of one quadrature each: masses under the tilt, and sums that bound their errors, as columns.
+    """Points of every row: w_j and d_j of the module, and sums over j that bound their errors, as columns.
 
-    On a path (``complex``) Im d >= 0. Its masses take an exponential, a cosine and a sine, 24 units more;
-    e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n complex products to sqrt(2) n: together below
-    twice the errors of real ones.
+    ``quadrature`` is the error of the integrals, relative to M(c). On a path (``complex``) masses take an
+    exponential, a cosine and a sine, 24 units more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n
+    complex products to sqrt(2) n: together below twice the errors of real ones.
     """
 
     log_m: Array
@@ -168,7 +181,7 @@ class Level:
         loss, log_p, slack, error, self.quadrature = nodes
         log_w = log_p + c * loss
         self.complex = np.iscomplexobj(loss)
-        # The exponent is a product and two sums; exp costs 8.
+        # Relative errors of the w_j but for M(c): the exponent is a product and two sums; exp costs 8.
         slack_w = slack + abs(c) * error + UNIT * (8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
         slack_w += 24 * UNIT if self.complex else 0.0
         if self.complex and first is not None:
@@ -178,41 +191,44 @@ class Level:
         phase = np.cos(log_w.imag) + 1j * np.sin(log_w.imag) if self.complex else 1.0
         self.w = np.exp(log_w.real - self.log_m) * phase
         self.size = np.count_nonzero(self.w, axis=-1, keepdims=True)  # rows may be padded with 0
-        self.slack = self.log_m_error + 4 * UNIT * (1 + np.abs(self.log_m))
+        self.moment_slack = self.log_m_error + 4 * UNIT * (1 + np.abs(self.log_m))  # of M(c), in every w_j
         self.mean: Array = _sum(self.w * loss) if first is None else first.mean
         self.d = loss - self.mean
-        self.at = error + 4 * UNIT * np.abs(self.d)  # two differences: this one, and of the phase y d/2
+        self.d_error = error + 4 * UNIT * np.abs(self.d)  # two differences: this one, and of the phase y d/2
+        # Sums of |w|, |w d|, |w| d_error, |w| slack_w and |w d| slack_w over the points of a row.
         grow = 1 + 1e-9  # above the rounding of sums of up to MAX_ATOMS positive terms, 4e6 units
         mass = np.abs(self.w)
         distance = mass * np.abs(self.d)
-        self.mass = _sum(mass) * grow if self.complex else 1 + self.slack
-        self.drift = _sum(mass * self.at) * grow
+        self.mass = _sum(mass) * grow if self.complex else 1 + self.moment_slack
+        self.drift = _sum(mass * self.d_error) * grow
         self.distance = _sum(distance) * grow
-        self.uneven = _sum(mass * slack_w) * grow
-        self.uneven_distance = _sum(distance * slack_w) * grow
+        self.mass_error = _sum(mass * slack_w) * grow
+        self.distance_error = _sum(distance * slack_w) * grow
         # The relative rounding of a sum over all points, block by block, of terms known to 20 units (Higham
         # 2002).
         blocks = -(-self.d.shape[-1] // _BLOCK)
-        self.summed = (np.minimum(self.size, _BLOCK) + blocks + 32) * (2 if self.complex else 1) * UNIT
-        self._first = first if self.complex else None
+        self.sum_slack = (np.minimum(self.size, _BLOCK) + blocks + 32) * (2 if self.complex else 1) * UNIT
+        self._on_real_line = first if self.complex else None
 
     @cached_property
     def slope_error(self) -> tuple[Array, Array]:
-        """Bound on the error of the slope at y = 0, and its growth with y.
+        """(a, b) with a + b y >= the error of u'(y)/i = sum_j w_j d_j e^(iy d_j).
 
-        Its terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL) by Cauchy's
+        Errors are those of losses, masses, summation, M(c), and of the quadrature of L e^(zL) by Cauchy's
         estimate on a circle of radius MARGIN, which may reach that much above the frequencies served:
-        e^(MARGIN mu a) < 2.1 as mu a <= 2.8. The rest of 4 is for nodes left out, see ``left_out``.
+        e^(MARGIN mu a) < 2.1 as mu a <= 2.8, a the height of the strip of a normal density in which the
+        integrand is analytic. The rest of 4 is for nodes left out (`gaussian.Trapezoid.left_out`).
         """
-        known = self.drift + self.uneven_distance + (self.summed + self.slack) * self.distance
-        known += 4 * self.quadrature / MARGIN * (self._first or self).spreads[0]
-        return known, _sum(np.abs(self.w * self.d) * self.at) * (1 + 1e-9)
+        known = self.drift + self.distance_error + (self.sum_slack + self.moment_slack) * self.distance
+        known += 4 * self.quadrature / MARGIN * (self._on_real_line or self).spreads[0]
+        return known, _sum(np.abs(self.w * self.d) * self.d_error) * (1 + 1e-9)
 
     @cached_property
     def spreads(self) -> tuple[Array, Array]:
-        """Bounds on M(c +- s) e^(-+s m)/M(c), by which quadrature errors grow within MARGIN, and E_c d^2.
+        """Upper bounds on M(c +- MARGIN) e^(-+ MARGIN m)/M(c), by which quadratures err more, and E_c d^2.
 
-        The second by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic, for the best of some margins.
+        Of 4 E_c sinh(s d/2)^2 = E_c 2 (cosh(s d) - 1) = ``2 rise`` >= s^2 E_c d^2 the integrand is analytic,
+        so that it is known to its quadrature, as d^2 is not; E_c weighs with the w_j, and the best s counts.
         """
         # Margins tried for a variance, each a fourth of the one before: rare losses spoil the widest.
         s = MARGIN / 4.0 ** np.arange(5)[:, None, None]
@@ -223,15 +239,16 @@ class Level:
 
     @cached_property
     def variance(self) -> Array:
-        """Bounds on E_c d^2, and so on |rho''|, once the centre is taken out."""
+        """Upper bound on E_c d^2, and so on |u''|."""
         # The losses' own errors add to its root, the masses' are below 1e-6 where the bound is not trivial.
-        scatter = np.sqrt(_sum(self.w * self.at * self.at))
-        return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
+        scatter = np.sqrt(_sum(self.w * self.d_error * self.d_error))
+        return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.mass_error))
 
     def _sums(self, y: Array, *weights: Any, even: bool) -> tuple[list[Complex], Array | None]:
-        """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size.
+        """Return sum_j w_j (e^(iy d_j) - 1), (rows, len(y)), for each of the ``weights`` w, and None.
 
-        More than 16 ``even`` steps share their sines, in groups of at most 256; the first ones are returned.
+        More than 16 equally spaced (``even``) y share their sines, see ``_equispaced``, whose heads are then
+        returned in place of None.
         """
         if even and len(y) > 16:
             return self._equispaced(y, *weights)
@@ -240,101 +257,106 @@ class Level:
         for start in range(0, len(y), step):
             here = slice(start, start + step)
             rise = _phase_rise(y[here, None] * (self.d / 2)[:, None, :])
-            for whole, w in zip(result, weights, strict=True):
-                whole[:, here] = _add_up(rise, w)
+            for sums, w in zip(result, weights, strict=True):
+                sums[:, here] = _sum_in_blocks(rise, w)
         return result, None
 
     def _error(self, y: Array, u: Complex, heads: Array | None = None) -> Array:
-        """Bound the errors of u: of summation, masses, losses, M(c) and the quadrature.
+        """Bound the error of u(y): of summation, losses, masses, M(c) and the quadrature.
 
-        |e^(i theta) - 1| <= min(2, |theta|). With ``heads`` it is summed as ``_equispaced`` does.
+        The terms of the sum add up to at most ``size``, as |e^(i theta) - 1| <= min(2, |theta|). With
+        ``heads`` it is summed as ``_equispaced`` does.
         """
-        moved, drift = np.minimum(2 * self.mass, y * self.distance), self.drift
+        size, drift = np.minimum(2 * self.mass, y * self.distance), self.drift
         if heads is not None:
-            moved = 1.5 * np.minimum(2 * self.mass, heads * self.distance)
-            moved += np.minimum(2 * self.mass, (y - heads) * self.distance)
+            size = 1.5 * np.minimum(2 * self.mass, heads * self.distance)
+            size += np.minimum(2 * self.mass, (y - heads) * self.distance)
             drift = drift + 4 * UNIT * self.distance
-        masses = np.minimum(2 * self.uneven, y * self.uneven_distance)
-        error = self.summed * moved + y * drift + masses
-        return np.asarray(error + np.abs(u) * self.slack + 2.01 * self.quadrature)
+        masses = np.minimum(2 * self.mass_error, y * self.distance_error)
+        error = self.sum_slack * size + y * drift + masses
+        return np.asarray(error + np.abs(u) * self.moment_slack + 2.01 * self.quadrature)
 
     def ratio(self, y: Array, *, even: bool) -> LogRatio:
-        """Sum w_j (e^(iy d_j) - 1)."""
+        """Return log(1 + u(y)) of every row, (rows, len(y))."""
         (u,), heads = self._sums(y, self.w, even=even)
         return complex_log1p(u, self._error(y, u, heads))
 
     def _equispaced(self, y: Array, *weights: Any) -> tuple[list[Complex], Array]:
         """Return ``_sums`` by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1), and the x of all y.
 
-        A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
-        as much as one of real ones (and those of complex nodes are charged twice already), so that both sums
-        err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The phases err as those of y, to
-        which x and z add up but for 3 units of it.
+        y is cut into groups: x, its *head*, is the first y of its group, z = y - x one of the ``group`` steps
+        that all groups have in common. A term costs a multiplication and no sine. A sum of complex products
+        errs by at most sqrt(2) as much as one of real ones (and those of complex nodes are charged twice
+        already), so that both sums err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The
+        phases err as those of y, to which x and z add up but for 3 units of it.
         """
         group = min(256, 1 << len(y).bit_length() // 2)
         half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
         rise = _phase_rise(z[:, None] * half)
-        first = [_add_up(rise, w)[:, :, None] for w in weights]
+        first = [_sum_in_blocks(rise, w)[:, :, None] for w in weights]
         # Small matrices: for complex products of 2^16 multiplications BLAS starts threads.
-        whole = (1 + rise).reshape(len(self.d), -1, min(group, 16), self.d.shape[-1])
+        rotation = (1 + rise).reshape(len(self.d), -1, min(group, 16), self.d.shape[-1])
         result = [np.empty((len(self.d), len(y)), complex) for _ in weights]
-        together = max(1, min(self.chunk // self.d.size, 48))
-        # Points added up at once: sums of sums round less than one of all points.
+        groups = max(1, min(self.chunk // self.d.size, 48))  # computed at once
         blocks = [slice(k, k + _BLOCK) for k in range(0, self.d.shape[-1], _BLOCK)]
-        for start in range(0, len(y), together * group):
-            heads = y[start : start + together * group : group]
+        for start in range(0, len(y), groups * group):
+            heads = y[start : start + groups * group : group]
             phases = _phase_rise(half.swapaxes(1, 2) * heads)
             for u, w, add in zip(result, weights, first, strict=True):
-                moved = phases * w[:, :, None]
-                block = (
-                    sum(whole[..., b] @ moved[:, None, b] for b in blocks).reshape(*rise.shape[:2], -1) + add
-                )
-                flat = block.swapaxes(1, 2).reshape(len(self.d), -1)
+                weighted = phases * w[:, :, None]
+                sums = sum(rotation[..., b] @ weighted[:, None, b] for b in blocks)
+                sums = sums.reshape(*rise.shape[:2], -1) + add  # (rows, z, heads)
+                flat = sums.swapaxes(1, 2).reshape(len(self.d), -1)
                 u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
         return result, np.repeat(y[::group], group)[: len(y)]
 
     def around(self, y: Array, radius: float, variance: Array) -> Array:
-        """Add the slope, sum i d_j w_j e^(iy d_j): a convex function is greatest at the ends.
+        """Bound log |rho| from above within ``radius`` r of each y, ``variance`` >= |u''|, row by row.
 
-        With equal steps the slope's two sums are of terms up to 3 and 2 times those of ``slope_error``, and
-        their phases err by up to 4 units more, as in ``_error``.
+        |1 + u(y + t)| <= |1 + u + t u'| + r^2/2 ``variance`` for |t| <= r, whose first term is convex in t:
+        it is greatest at t = +-r. u' = sum_j i d_j w_j e^(iy d_j). With equal steps its two sums are of terms
+        up to 3 and 2 times those of ``slope_error``, and their phases err by up to 4 units more, as in
+        ``_error``.
         """
         weighted = self.w * self.d
         known, drift = self.slope_error
         is_even = len(y) > 16 and np.ptp(np.diff(y)) == 0
         (u, slope), heads = self._sums(y, self.w, weighted, even=is_even)
         if heads is not None:
-            known = known + 5 * self.summed * self.distance
+            known = known + 5 * self.sum_slack * self.distance
             drift = drift + 4 * UNIT * _sum(np.abs(weighted * self.d))
         slope = radius * 1j * (_sum(weighted) + slope)
         error: Array = self._error(y, u, heads) + radius * (known + y * drift) + radius**2 / 2 * variance
         return np.asarray(np.maximum(*complex_log1p(np.array([u + slope, u - slope]), error).ceiling))
 
     def far(self, y: float) -> Array:
-        """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0, row by row."""
+        """Bound log |rho| from y on by the sum of |w_j| e^(-y Im d_j), on a path, row by row."""
         with np.errstate(under="ignore", over="ignore"):
-            left = _sum(np.abs(self.w) * np.exp(-y * np.maximum(self.d.imag - self.at, 0.0)))
-        off = self.uneven + self.slack * self.mass + self.quadrature
+            left = _sum(np.abs(self.w) * np.exp(-y * np.maximum(self.d.imag - self.d_error, 0.0)))
+        off = self.mass_error + self.moment_slack * self.mass + self.quadrature
         return np.ravel(np.minimum(np.log(left * (1 + 1e-9) + off) + 1e-9, 0.0))
 
 
-def _add_up(values: Any, w: Any) -> Any:
-    """Sum values w over the points of a row, in blocks: sums of sums round less than one of all points.
+def _sum_in_blocks(values: Any, w: Any) -> Any:
+    """Return sum_j w_j values_j, (rows, frequencies), of ``values`` (rows, frequencies, points), by blocks.
 
     Without BLAS, whose products of thin complex arrays start threads for a few numbers already.
     """
-    whole = values.shape[-1] - values.shape[-1] % _BLOCK
-    blocks = values[..., :whole].reshape(*values.shape[:-1], -1, _BLOCK)
-    sums = np.einsum("rybk,rbk->ryb", blocks, w[:, :whole].reshape(len(w), -1, _BLOCK))
-    return np.sum(sums, axis=-1) + np.einsum("ryk,rk->ry", values[..., whole:], w[:, whole:])
+    full = values.shape[-1] - values.shape[-1] % _BLOCK
+    blocks = values[..., :full].reshape(*values.shape[:-1], -1, _BLOCK)
+    sums = np.einsum("rybk,rbk->ryb", blocks, w[:, :full].reshape(len(w), -1, _BLOCK))
+    return np.sum(sums, axis=-1) + np.einsum("ryk,rk->ry", values[..., full:], w[:, full:])
 
 
-# The sum of every row, as a column.
+# The sum over the points of every row, as a column.
 _sum: Callable[[Any], Any] = partial(np.add.reduce, axis=-1, keepdims=True)
 
 
 def _phase_rise(half: Any) -> Complex:
-    """Return e^(2i half) - 1; of complex ones as e^(-2 Im) (e^(2i Re) - 1) + (e^(-2 Im) - 1)."""
+    """Return e^(2i half) - 1 without cancellation: -2 sin^2 Re + 2i sin Re cos Re on the real line.
+
+    Elsewhere it is e^(-2 Im) (e^(2i Re) - 1) + (e^(-2 Im) - 1).
+    """
     sine = np.sin(half.real)
     rise: Complex = -2 * sine * sine + 2j * sine * np.cos(half.real)
     if np.iscomplexobj(half):
@@ -346,51 +368,53 @@ def _phase_rise(half: Any) -> Complex:
 def log_moment(
     nodes: QuadratureNodes, c: float | Array, mass_at_minus_infinity: float, log_w: Array, slack_w: Array
 ) -> tuple[Array, Array]:
-    """Return log M(c): the sum, or log1p(sum of w - w_P), as finite losses have the rest of P's mass.
+    """Return log M(c) and its error as columns, from W_j = p_j e^(c L_j) = e^log_w, known to ``slack_w``.
 
-    Sums of positive terms lose at most their size in units, exp, expm1 and log 8 each. P's mass at -infinity
-    is known to 16 units.
+    Two forms, of which that with the smaller error counts: ``plain`` is log sum_j W_j, and ``near`` is
+    log1p(sum_j (W_j - p_j) - P(L = -inf)), as all p_j add up to 1 - P(L = -inf). Sums of positive terms lose
+    at most their size in units, exp, expm1 and log 8 each. P(L = -inf) is known to 16 units.
     """
     large = 600.0  # masses up to e^600 are floats, and so are their sums
-    peak, w_p = np.max(log_w, axis=-1, keepdims=True), np.exp(nodes.log_p)
+    peak, p = np.max(log_w, axis=-1, keepdims=True), np.exp(nodes.log_p)
     share = np.exp(log_w - peak)
-    size = np.count_nonzero((share > 0) | (w_p != 0), axis=-1, keepdims=True)
+    size = np.count_nonzero((share > 0) | (p != 0), axis=-1, keepdims=True)
     total = _sum(share)
     plain = peak + np.log(total)
     error = _sum(share * slack_w) / total
     error += UNIT * (size + 16 + 2 * np.abs(plain)) + nodes.quadrature
     tilt = c * nodes.loss
     small = np.abs(tilt) < 0.5
-    bounds = peak <= large
-    w = np.exp(np.where(bounds, log_w, -np.inf))
-    gain = np.where(small, w_p * np.expm1(np.where(small, tilt, 0.0)), w - w_p)
+    fits = peak <= large
+    w = np.exp(np.where(fits, log_w, -np.inf))
+    gain = np.where(small, p * np.expm1(np.where(small, tilt, 0.0)), w - p)
     # The error of one term: the mass's own slack on e^x - 1, and the shift of the exponent on e^x < 1.65.
     shift = np.abs(c) * nodes.error + 4 * UNIT * np.abs(tilt)
-    moved = np.where(small, 2 * w_p * shift, slack_w * (w + w_p))
+    moved = np.where(small, 2 * p * shift, slack_w * (w + p))
     change = _sum(gain) - mass_at_minus_infinity
     off = _sum(np.abs(gain) * (nodes.slack + (size + 32) * UNIT) + moved) + 16 * UNIT * mass_at_minus_infinity
     off += nodes.quadrature * (1 + np.exp(np.minimum(plain, 1.1 * large)))
-    known = bounds & (change > -0.9)
+    known = fits & (change > -0.9)
     change = np.where(known, change, 0.0)
     off /= 1 + change
-    value = np.log1p(change)
+    near = np.log1p(change)
     known &= off < error
-    moved_value = off * 1.01 + 4 * UNIT * np.abs(value)  # 1.01 covers second orders
-    return np.where(known, value, plain), np.where(known, moved_value, error * 1.01)
+    near_error = off * 1.01 + 4 * UNIT * np.abs(near)  # 1.01 covers second orders
+    return np.where(known, near, plain), np.where(known, near_error, error * 1.01)
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")  # of NaN or infinite sizes all atoms are kept
-def of_atoms(atoms: Atoms, c: float, digits: float, *, cut: bool) -> QuadratureNodes:
-    """Return the atoms as nodes, but for those that carry e^-digits together; where ``cut``, the ends must.
+def select_atoms(atoms: Atoms, c: float, digits: float, *, cut: bool) -> QuadratureNodes:
+    """Return the atoms as nodes, but for those that together carry e^-digits of M(c + t), |t| <= MARGIN.
 
-    With w_j the masses under the tilt, of sum M(c), and m the tilted mean, M(c + t) >= M(c) e^(tm) by Jensen.
-    So atoms left out have for |t| <= MARGIN at most the share sum w_j e^(MARGIN |L_j - m|)/M(c) of M(c + t),
-    and their share of P's mass is that at c = 0. A mean known to ``wobble`` raises it by e^(MARGIN wobble):
-    masses off by e^(+-off) move it by expm1(2 off) of distances, the sum of n terms by n units of sizes.
+    ``quadrature`` of the result bounds the share left out, of M(c + t) and of the mass under P. With W_j =
+    p_j e^(c L_j), which add up to M(c), and m the tilted mean, M(c + t) >= M(c) e^(tm) by Jensen. So atoms
+    left out have at most the share sum W_j e^(MARGIN |L_j - m|)/M(c), and of P's mass that at c = 0:
+    ``log_gone`` is the larger. A mean known to ``wobble`` raises it by e^(MARGIN wobble): masses off by
+    e^(+-off) move it by expm1(2 off) of distances, the sum of n terms by n units of sizes.
 
-    Laws that are cut have at most 4e6 log-concave masses, of deviation up to 4e4 atoms: t deviations from the
-    tilted centre masses fall by t/4e4 an atom, and add up to at most 1e5 times the last one; nearer to the
-    centre that is more than all there is.
+    ``cut`` laws lack atoms past their ends. They have at most 4e6 log-concave masses, of deviation up to 4e4
+    atoms: t deviations from the tilted centre masses fall by t/4e4 an atom, so that those past an end add up
+    to at most 1e5 times the last one; nearer to the centre that is more than all there is.
     """
     loss, log_p, slack, error = atoms
     if len(loss) <= _BLOCK and not cut:
@@ -405,7 +429,7 @@ def of_atoms(atoms: Atoms, c: float, digits: float, *, cut: bool) -> QuadratureN
     least = log_sum(log_w + np.log1p(-np.minimum(off, 1.0)))
     wobble = share @ (np.expm1(2 * off) * np.abs(loss - mean) + error + 2 * off * np.abs(loss))
     least -= MARGIN * wobble * np.exp(total - least)
-    gone = np.maximum(log_w + off + MARGIN * (np.abs(loss - mean) + error) - least, log_p + off)
-    kept = ~(gone < -digits - math.log(len(loss)))
-    lost += float(np.sum(np.exp(gone[~kept]))) * (1 + 1e-9)
+    log_gone = np.maximum(log_w + off + MARGIN * (np.abs(loss - mean) + error) - least, log_p + off)
+    kept = ~(log_gone < -digits - math.log(len(loss)))
+    lost += float(np.sum(np.exp(log_gone[~kept]))) * (1 + 1e-9)
     return QuadratureNodes(loss[kept], log_p[kept], slack[kept], error[kept], lost)
