@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate
-from tradeoff.pld.gaussian import (
-    MOST,
-    NormalBase,
-    Points,
-    Trapezoid,
-    WindowBase,
-    line_points,
-    path_points,
-)
+from tradeoff.pld.gaussian import MOST, NormalBase, Points, Trapezoid, WindowBase, line_points, path_points
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed, weighted_mass
 from tradeoff.pld.quadrature import QuadratureTransform

@@ -1,4 +1,11 @@
-"""Where to tilt: saddle points of the cumulant, one by one and in a table. Estimates, never bounds."""
+"""Where to tilt: saddle points of the cumulant K(t) = sum_i n_i log E_P e^(t L_i) of a product of laws.
+
+All of it is estimated from *sketches*: a few points with losses L and log P-masses for each law
+(`law.PlanningPoints`), of which n_i rounds are composed. No bound rests on it. A *tilt* t (also theta, c)
+weighs P by e^(tL). The integral over c of e^(K(c) - c x)/prod |c - p|, with *poles* p, has its saddle where
+K'(c) - sum 1/(c - p) = x. With the poles 0 and 1 it is e^-x delta(x) for c > 1 and e^-x (1 - delta(x)) for 0
+< c < 1; with 0 alone it is P(L > x) for c > 0 and P(L <= x) for c < 0.
+"""
 
 from __future__ import annotations
 
@@ -15,36 +22,42 @@ from tradeoff.pld.law import PlanningPoints
 
 
 class Cumulant:
-    """K(t) = sum n_i log E_P e^(t L_i) of a product, and two derivatives: one pass over all sketches."""
+    """K(t) of the module and its two derivatives, in one pass over the points of all sketches in one array.
+
+    ``starts`` and ``sizes`` say which of them belong to a sketch: sums over it are ``reduceat(starts)``.
+    """
 
     def __init__(self, parts: Sequence[tuple[PlanningPoints, int]]) -> None:
         self.loss = np.concatenate([sketch.loss for sketch, _ in parts])
         self.log_p = np.concatenate([sketch.log_p for sketch, _ in parts])
         self.sizes = np.array([len(sketch.loss) for sketch, _ in parts])
         self.starts = np.cumsum(self.sizes) - self.sizes
-        # One number repeats at once, as many numbers do not.
+        # How often a number of each sketch repeats for its points: a single count for all is quicker.
         self.repeats = self.sizes if np.any(self.sizes != self.sizes[0]) else int(self.sizes[0])
         self.counts = np.array([count for _, count in parts], dtype=float)
 
     @cached_property
     def limit(self) -> float:
-        """A theta that reaches the last atoms: losses far below only lose their weight."""
+        """A tilt at which only the largest losses have weight, so that larger ones change nothing."""
         return max(2000 / max(float(np.max(self.loss)), 1e-12), 2e-3)
 
     @cached_property
     def steepest(self) -> float:
-        """Largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
+        """Largest tilt worth trying: ``limit``, or that which makes rounds rarer than e^-600 typical."""
 
         def is_float(theta: float) -> bool:
-            return float(self.several(np.array([theta]))[3][0]) <= 600.0
+            return float(self.derivatives(np.array([theta]))[3][0]) <= 600.0
 
         if is_float(self.limit):
             return self.limit
         ends = math.log(1e-3), math.log(self.limit)
-        return math.exp(largest(lambda t: is_float(math.exp(t)), *ends, 12))
+        return math.exp(largest(lambda log: is_float(math.exp(log)), *ends, 12))
 
     def _tilted(self, t: Any) -> tuple[Array, Array, Array]:
-        """Return e^(log_p + t loss) up to a factor, and its sum and log E e^(t L_i) for every sketch."""
+        """Return p e^(t L) over its maximum in the sketch, and the sum and log E e^(t L_i) of every sketch.
+
+        For a column of tilts all have a row for each.
+        """
         exponent = self.log_p + t * self.loss
         peak = np.maximum.reduceat(exponent, self.starts, axis=-1)
         weight = np.exp(exponent - peak.repeat(self.repeats, axis=-1))
@@ -52,17 +65,17 @@ class Cumulant:
         return weight, total, peak + np.log(total)
 
     def weights(self, t: float) -> list[Array]:
-        """Return the tilted, normalised weights of every sketch."""
+        """Return p e^(t L)/E e^(t L_i) at the points of every sketch i."""
         weight, total, _ = self._tilted(t)
         return np.split(weight / np.repeat(total, self.repeats), self.starts[1:])
 
     def each(self, t: float) -> list[float]:
-        """Return log E e^(t L_i) of one copy of every factor."""
+        """Return log E e^(t L_i) of one round of every law."""
         return [float(value) for value in self._tilted(t)[2]]
 
     @cached_property
-    def _near(self) -> tuple[Array, Array, Array, float]:
-        """Masses; 1 less those of each sketch, rounding aside; its largest |loss|; their least."""
+    def _masses(self) -> tuple[Array, Array, Array, float]:
+        """P-masses of points; each sketch's mass missing to 1, and largest |L|; the least of the last."""
         p = np.exp(self.log_p)
         missing: Array = 1 - np.add.reduceat(p, self.starts)
         missing = np.where(np.abs(missing) < 1e-10, 0.0, missing)  # masses add up to 1 within about 1e-13
@@ -80,11 +93,12 @@ class Cumulant:
         return np.concatenate([self._value(some, self._tilted(some)[2]) for some in parts])
 
     def _value(self, t: Array, logs: Array) -> Array:
-        """Return K at each t; from E (e^(t L_i) - 1), for many rounds, where t L stays below 0.1.
+        """Return K at a column of t, ``logs`` being log E e^(t L_i), a row for each t.
 
-        The logarithm of E e^(t L_i) would lose a digit and more there.
+        Where |t L| stays below 0.1 it is log1p(E (e^(t L_i) - 1)): the logarithm of E e^(t L_i) loses a digit
+        and more there, which counts for many rounds.
         """
-        (p, missing, farthest, least), size = self._near, np.abs(t)
+        (p, missing, farthest, least), size = self._masses, np.abs(t)
         if (size * least < 0.1).any():
             near = (size * farthest < 0.1) & (missing < 0.1)
             gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
@@ -95,11 +109,14 @@ class Cumulant:
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
-        value, first, second, _ = self.several(np.array([t]))
+        value, first, second, _ = self.derivatives(np.array([t]))
         return float(value[0]), float(first[0]), float(second[0])
 
-    def several(self, t: Array) -> tuple[Array, Array, Array, Array]:
-        """Return K, K' and K'' at each t, and minus the log-probability of the rarest tilted round."""
+    def derivatives(self, t: Array) -> tuple[Array, Array, Array, Array]:
+        """Return K, K' and K'' at each t, and the rarity max_i (t K_i'(t) - K_i(t)) of single rounds.
+
+        By Chernoff, in one of them losses as large as the tilted mean have at most the probability e^-rarity.
+        """
         t = t[:, None]
         weight, total, log = self._tilted(t)
         first = np.add.reduceat(weight * self.loss, self.starts, axis=-1) / total
@@ -110,7 +127,7 @@ class Cumulant:
 
     @cached_property
     def spread(self) -> float:
-        """Deviation of losses halfway between both laws."""
+        """Standard deviation of the composed loss at the tilt 1/2, halfway between P and Q."""
         return math.sqrt(self(0.5)[2])
 
     @cached_property
@@ -120,9 +137,13 @@ class Cumulant:
 
     @cached_property
     def rare(self) -> RareLosses:
-        """The estimate of delta for rounds that rarely lose much."""
+        """The estimate of delta for rounds that rarely lose much, at each loss of a sketch.
+
+        With ``mass`` n_i p of each point, all points are those of the losses of one round, n_i times: P- and
+        Q-masses above each loss, and the mean and the deviation under Q of the sum of all losses up to it.
+        """
         order = np.argsort(self.loss)
-        loss, mass = self.loss[order], (self._near[0] * self.counts.repeat(self.repeats))[order]
+        loss, mass = self.loss[order], (self._masses[0] * self.counts.repeat(self.repeats))[order]
         s = np.exp(np.minimum(loss, 300.0))
         p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
         mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
@@ -133,12 +154,16 @@ class Cumulant:
 
     @cached_property
     def middle(self) -> tuple[float, float]:
-        """The mean under P, and the deviation."""
+        """The mean and the standard deviation of the composed loss under P."""
         _, mean, variance = self(0.0)
         return mean, math.sqrt(max(variance, 0.0))
 
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
-        """Return (loss, t): by Chernoff at t, tilted mass e^log_eta is past the loss."""
+        """Return (x, t): under the tilt theta at most e^log_eta lies above x, or below it for ``sign`` -1.
+
+        That is by Chernoff at the tilt theta + sign t, K(theta + sign t) - K(theta) - sign t x = log_eta, for
+        the t of a grid with the nearest x.
+        """
         base, _, variance = self(theta)
         steps = np.geomspace(0.05, 6e4, 48) / np.sqrt(max(variance, 1e-300))
         reaches = [(self(theta + sign * t)[0] - base - log_eta) / t for t in steps]
@@ -147,10 +172,10 @@ class Cumulant:
 
 
 class RareLosses(NamedTuple):
-    """Logs of delta at increasing losses, where sums are that of one rare large loss, or normal.
+    """log delta at increasing x, where the composed loss is about one rare large loss, or else normal.
 
-    delta(x) = E_Q (1 - e^(x - L))_+ of one round, for each of them, and s phi(z)/(1 + z^2), z = (x - m)/s, of
-    all losses up to x, of mean m and deviation s together.
+    delta(x) = sum over rounds of E_Q (1 - e^(x - L))_+, and s e^(-z^2/2)/(1 + z^2) more for the sum of all
+    losses up to x, of mean m and deviation s, z = (x - m)/s.
     """
 
     x: Array
@@ -166,42 +191,45 @@ class RareLosses(NamedTuple):
 
 
 def _find_root(function: Callable[[float], float], high: float) -> float:
-    """Return the crossing u > 0 of an increasing function, on a logarithmic scale."""
+    """Return where an increasing function is 0, from 1e-6 to ``high``, on a logarithmic scale."""
     return math.exp(find_root(lambda log: function(math.exp(log)), math.log(1e-6), math.log(high)))
 
 
 def tilt_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
-    """Return theta > 1 at the saddle of e^(K - (theta-1) eps)/(theta (theta-1))."""
+    """Return the tilt theta > 1 at the saddle of delta(eps) = int e^(K - (theta-1) eps)/(theta (theta-1))."""
     return 1 + _find_root(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, cumulant.steepest)
 
 
 def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
-    """Estimate epsilon(delta); negative values mean delta > delta(0)."""
+    """Estimate epsilon(delta), negative for delta > delta(0): x of the saddle 1 + u with this delta."""
     goal = math.log(delta)
     u = _find_root(lambda u: goal - saddle(cumulant, 1 + u, (0, 1)).log, cumulant.steepest)
     return saddle(cumulant, 1 + u, (0, 1)).x
 
 
 def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
-    """Estimate the losses epsilon with P(L > epsilon) = alpha.
+    """Estimate the losses epsilon with P(L > epsilon) = alpha by the saddle, of the rarer side of 1/2.
 
-    Where rare rounds lose much, no tilt is about the others; Cantelli's inequality bounds every quantile.
+    Where rare rounds lose much, tilts weigh nothing else, and the saddle may be far off: results are cut to
+    the quantiles of Cantelli's inequality, mean - sd sqrt(alpha/(1 - alpha)) to mean + sd sqrt((1 -
+    alpha)/alpha).
     """
     rest = np.maximum(1 - alpha, 1e-300)
     mean, sd = cumulant.middle
     odds = np.sqrt(rest) / np.sqrt(alpha)
     x = np.empty(len(alpha))
-    for table, mine, log in zip(
+    for table, here, log in zip(
         cumulant.tails, (alpha <= 0.5, alpha > 0.5), np.log([alpha, rest]), strict=True
     ):
-        x[mine] = table.losses(log[mine])
+        x[here] = table.losses(log[here])
     return np.clip(np.where(np.isnan(x), mean, x), mean - sd / odds, mean + sd * odds)
 
 
 class Saddle(NamedTuple):
-    """Where e^(K(c) - c x)/prod |c - p| has its saddle: c, x, tilted deviation, log of the integral, K(c).
+    """A saddle: c, its x, sqrt(K''(c)), log of the integral, K(c) and the rarity of ``derivatives``.
 
-    The last number is minus the log-probability under P of the rarest tilted round.
+    By Laplace's method the integral is about e^(K(c) - c x)/prod |c - p| over sqrt(2 pi) ``spread``. With the
+    poles 0 and 1 ``log`` has x more, as that of delta(x) or of 1 - delta(x).
     """
 
     c: float
@@ -213,27 +241,22 @@ class Saddle(NamedTuple):
 
 
 def saddle(cumulant: Cumulant, c: float, poles: Sequence[float]) -> Saddle:
-    """Return the saddle at c of the integrand with these poles.
-
-    With 0 and 1 it estimates log delta(x) for c > 1 and log(1 - delta(x)) for 0 < c < 1; with 0 alone log
-    P(L > x) for c > 0 and log P(L <= x) for c < 0.
-    """
+    """Return the saddle at c of the integrand with the poles (0, 1) or (0,)."""
     return Saddle(*_saddles(cumulant, np.array([c]), poles)[:, 0].tolist())
 
 
 def _saddles(cumulant: Cumulant, c: Array, poles: Sequence[float]) -> Array:
-    """Return the saddle at each c, as a column."""
-    value, mean, variance, rarest = cumulant.several(c)
-    near = [1 / (c - p) for p in poles]
-    x = mean - sum(near)
-    # Of the poles 0 and 1 the second comes with e^x, which multiplies delta.
-    log = value - (c - (len(poles) - 1)) * x + sum([np.log(np.abs(each)) for each in near])
-    log -= 0.5 * np.log(2 * np.pi * (variance + sum([each * each for each in near])))
+    """Return the saddle at each c, as a column with the rows of ``Saddle``."""
+    value, mean, variance, rarest = cumulant.derivatives(c)
+    inverses = [1 / (c - p) for p in poles]
+    x = mean - sum(inverses)
+    log = value - (c - (len(poles) - 1)) * x + sum([np.log(np.abs(each)) for each in inverses])
+    log -= 0.5 * np.log(2 * np.pi * (variance + sum([each * each for each in inverses])))
     return np.array([c, x, np.sqrt(np.maximum(variance, 0.0)), log, value, rarest])
 
 
 class Saddles(NamedTuple):
-    """The saddle of each loss, the standard deviation under that tilt, and the logarithm of the integral."""
+    """Columns of ``Saddle`` for an array of losses x: c, the deviation there, and log of the integral."""
 
     c: Array
     sd: Array
@@ -241,12 +264,15 @@ class Saddles(NamedTuple):
 
 
 def spread(c: Any, sd: Any, poles: Sequence[float]) -> Array:
-    """Return the root of the second derivative of K(c) - sum log |c - p|."""
+    """Return the root of the second derivative sd^2 + sum (c - p)^-2 of K(c) - sum log |c - p|."""
     return np.asarray(np.sqrt(sd * sd + sum([(c - p) ** -2 for p in poles])))
 
 
 class SaddleTable:
-    """The saddles c = start + sign u of growing u, as long as their estimates are floats."""
+    """Saddles c = start + sign u of growing u, up to ``last``, as long as their estimates are floats.
+
+    The table has the rows of ``Saddle``, a column for each u; losses grow with u, for sign 1.
+    """
 
     def __init__(
         self,
@@ -259,7 +285,7 @@ class SaddleTable:
         self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
         self.last = min(last, cumulant.limit)
         u = min(max(0.01 / math.sqrt(1 + cumulant(start)[2]), 1e-9), self.last / 2)  # 1 + u is above 1
-        # The last u, and the saddles so far. Replaced as a whole, and each follows from those below: threads
+        # The last u, and the table so far. Replaced as a whole, and each follows from those below: threads
         # that extend the table at once write the same.
         self._computed = u, self._saddles([u])
 
@@ -267,13 +293,14 @@ class SaddleTable:
         return _saddles(self.cumulant, self.start + self.sign * np.array(u), self.poles)
 
     def up_to(self, x: float, log: float = -math.inf) -> Array:
-        """Add saddles until the last loss is above x or the last ``log`` is below; return all."""
+        """Add saddles until the last loss is above x or the last log-integral below ``log``; return all."""
         u, table = self._computed
         while not (table[1, -1] > x or table[3, -1] < log) and u < self.last and table.shape[1] < 4000:
-            # Not a float; near 0 it may rise first.
+            # The integral is no float and falls (near 0 it may rise first), or a round is too rare for one.
             if (table[3, -1] < -745.0 and table[3, -1] < table[3, -2:][0]) or table[5, -1] > 600.0:
                 break
-            # Several at once, spaced for the last deviation, until it has grown by a fourth or one is 0.
+            # Up to 16 at once, 0.6 spreads apart by the last deviation; those after the first at which the
+            # spread has grown by a fourth, or that ends the table, are dropped.
             sd, ahead, widths = float(table[2, -1]), [u], list[float]()
             for _ in range(min(max(2**15 // len(self.cumulant.loss), 1), 16)):
                 c = self.start + self.sign * ahead[-1]
@@ -297,9 +324,9 @@ class SaddleTable:
         return Saddles(*(np.interp(x, loss, each) for each in (c, sd, log)))
 
     def tilt(self, x: float) -> float:
-        """Return the saddle of one x of a table of sign 1, by Newton's method between neighbouring saddles.
+        """Return the c of the saddle of one x, of a table of sign 1, by Newton's method between columns.
 
-        Below the first rung the nearest pole is all: x + 1/u is constant there.
+        Below the first column the nearest pole, ``start``, dominates: x + 1/u is constant there.
         """
         c, loss, *_ = self.up_to(x)
         if x < loss[0]:
@@ -311,38 +338,38 @@ class SaddleTable:
             here = saddle(self.cumulant, tilt, self.poles)
             width = float(spread(here.c, here.sd, self.poles))
             last, tilt = tilt, min(max(tilt + (x - here.x) / width**2, low), high)
-            if not abs(tilt - last) * width > 0.1:  # so near the tilt loses nothing
+            if not abs(tilt - last) * width > 0.1:  # a tenth of a spread off changes no estimate much
                 break
         return tilt
 
     def loss(self, log: float) -> float:
-        """Return the x at which the estimated logarithm is ``log``, of those between two saddles."""
-        c, loss, _, known, *_ = self.up_to(math.inf, log)
-        above = int(np.argmax(known < log))
-        if not above:  # smaller at once, or nowhere
-            return float(loss[0 if known[0] < log else -1])
+        """Return the x whose estimated log-integral is ``log``, by a root u between two columns."""
+        c, loss, _, logs, *_ = self.up_to(math.inf, log)
+        above = int(np.argmax(logs < log))
+        if not above:  # all columns are smaller, or none is
+            return float(loss[0 if logs[0] < log else -1])
         low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
         u = find_root(lambda u: log - float(self._saddles([u])[3, 0]), low, high, 1e-9 * low)
         return float(self._saddles([u])[1, 0])
 
     def losses(self, log: Array) -> Array:
-        """Return the x at which the estimated logarithm is ``log``; solve for x if saddles are far apart."""
+        """Return the x of log-integrals ``log``: by ``x_for``, or ``loss`` where columns are far apart."""
         if not len(log):
             return log
-        _, loss, sd, known, *_ = self.up_to(math.inf, float(np.min(log)))
-        above = np.argmax(known < log[:, None], axis=1)
+        _, loss, sd, logs, *_ = self.up_to(math.inf, float(np.min(log)))
+        above = np.argmax(logs < log[:, None], axis=1)
         far = np.abs(loss[above] - loss[above - 1]) > 2 * sd[above - 1]
         x = self.x_for(log)
         x[far] = [self.loss(each) for each in log[far].tolist()]
         return x
 
     def spread(self, x: Array) -> Array:
-        """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""
+        """Return the ``spread`` at each saddle: a tilt 1/spread away costs a factor e^(1/2) in bounds."""
         c, sd, _ = self.at(x)
         return spread(c, sd, self.poles)
 
     def x_for(self, log: Array) -> Array:
-        """Return the x at which the estimated logarithm is ``log``."""
-        _, loss, _, known, *_ = self.up_to(math.inf, float(np.min(log, initial=math.inf)))
-        # In order, however far the climb went.
-        return np.asarray(np.interp(-log, np.maximum.accumulate(-known), loss))
+        """Return the x whose estimated log-integrals are ``log``, interpolated in the table."""
+        _, loss, _, logs, *_ = self.up_to(math.inf, float(np.min(log, initial=math.inf)))
+        # Interpolation needs an order, which estimates may miss.
+        return np.asarray(np.interp(-log, np.maximum.accumulate(-logs), loss))

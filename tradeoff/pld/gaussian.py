@@ -1,18 +1,22 @@
-"""The law of L between normal laws mu apart, and trapezoid rules for sampled ones.
+"""The law of L = log dQ/dP between normal laws mu apart, and trapezoid rules for sampled ones.
 
-A rule goes along the line, or on a path next to it for all frequencies.
+A *component* has dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi over a *base* phi with loss l, and
+g = b - d (`components.Component`); b and d are its *shares*. Under the *tilt* c, w = P^(1-c) Q^c/M(c), M(z) =
+E_P e^(zL), z = c + iy at *frequencies* y >= 0. A rule is a set of equidistant nodes h j, of weight h, on the
+real line for frequencies up to some y, or on a *path* next to it, complex, for all.
+
 On Im x = s the base loss l = mu x - mu^2/2 has the imaginary part u = mu s. A density 1 - b + b e^l of share
 b moves on a segment from 1 to e^l as b grows, so for 0 < u < pi its argument grows with b, from 0 to u, and
 that of the greater share over the other is in [0, u). So above the line if Q has the greater share, and below
 it if P has, Im L >= 0 and |e^(iyL)| <= 1 for all y >= 0. |phi| is e^(s^2/2) times, and a density between
 cos(u/2) and 1 times, its value on the line at the same Re x.
 
-Hence on every line between Im x = 0 and 2a, 2 mu a < pi, the integrand phi P^(1-z) Q^z, z = c + iy, has a
-modulus that integrates to at most e^(2 a^2) cos(mu a)^-falling M(c); ``falling`` adds up the negative ones of
-the powers 1 - c of P and c of Q.
-Its integral over Im x = a is that over the line (Cauchy), and the trapezoid rule on it errs by at most
-2/(e^(2 pi a/step) - 1) times that bound (Trefethen, Weideman 2014, Theorem 5.1, of a strip of half-width a).
-The step does not depend on y.
+Hence on every line between Im x = 0 and 2a, 2 mu a < pi, the integrand phi P^(1-z) Q^z has a modulus that
+integrates to at most e^(2 a^2) cos(mu a)^-falling M(c); ``falling`` adds up the absolute values of the
+negative ones of the powers 1 - c of P and c of Q. Its integral over Im x = a is that over the line (Cauchy),
+and the trapezoid rule on it errs by at most 2/(e^(2 pi a/h) - 1) times that bound (Trefethen, Weideman 2014,
+Theorem 5.1, of a strip of half-width a). The step h does not depend on y. Along the line the strip is |Im x|
+< a, where the integrand grows by at most e^(a^2/2 + y mu a) cos(mu a/2)^-falling.
 """
 
 from __future__ import annotations
@@ -52,30 +56,23 @@ from tradeoff.pld.special import integrate
 from tradeoff.pld.units import TINY, UNIT, few_bits, position_slack
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
-MOST = 0.5  # shares above one half leave densities that nearly vanish: not 1 + v for a small v
+MOST = 0.5  # most of a share on a path: above one half 1 - b + b e^l nearly vanishes where arg e^l is near pi
 
-# Most of the half-width of a strip about the line, as an angle of e^l: below pi, where 1 - p + p e^l may
-# vanish.
-_STRIP = 2.8
+_STRIP = 2.8  # most of mu a of a strip |Im x| < a, an angle of e^l: below pi, where densities may vanish
 
 
 class Trapezoid(NamedTuple):
-    """A trapezoid rule: its step, its first and last node, and the parameters of its error.
-
-    Those are the room outside the ends, the digits, the distance of the rule from the line (of a half line,
-    its angle at 0), by which exponent the integrand grows there, the mass that damping takes off, and the
-    stretch of a half line. Columns of them are for as many rows of nodes.
-    """
+    """The nodes h j, first <= j <= last, and the parameters of their error; columns are for rows of nodes."""
 
     h: float
     first: float
     last: float
-    spare: float
-    digits: float
-    a: float = 0.0
-    grown: float = 0.0
-    outside: float = 0.0
-    stretch: float = 1.0
+    spare: float  # past the ends log-weights fall by at least this a unit of h j
+    digits: float  # e^-digits is the relative error of the step
+    a: float = 0.0  # Im x of the nodes: 0 on the line; of a half line, the angle of the path at 0
+    grown: float = 0.0  # log of how much the modulus of the integrand grows at most from the line to the path
+    outside: float = 0.0  # bound on the mass that a window takes off
+    stretch: float = 1.0  # s of ``HalfNormalBase.rule``
 
     @property
     def size(self) -> float:
@@ -83,12 +80,13 @@ class Trapezoid(NamedTuple):
         return self.last - self.first + 1.0
 
     def left_out(self, log_p: Array, loss: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
-        """Return a bound on the mass outside the ends, over the largest term, and which nodes count.
+        """Return a bound on the mass past both ends, over the largest term, and a mask of nodes that count.
 
-        At the powers c, MARGIN from it, and 0. Outside the ends log-weights fall by at least ``spare`` times
-        the distance: each tail is at most its end's weight over h spare. A node that is left out is
-        below e^-(digits + 20) of the largest term: at c a slope weighs it by a loss below 0.2 MAX_NODES, as
-        h mu < 0.2. At powers between, of bells far apart where mu > 80, it may be more, but none is used.
+        It is the worst of the tilts c, MARGIN from it, and 0. Past the ends log-weights fall by at least
+        ``spare`` times the distance: each tail is at most its end's weight (1 + 1/(h spare)). A node that is
+        left out is below e^-(digits + 20) of the largest term: at c the slope of rho weighs it by a loss
+        below 0.2 MAX_NODES, as h mu < 0.2. At tilts between, of bells far apart where mu > 80, it may be
+        more, but none is used.
         """
         weights = np.array([log_p + power * loss for power in (c - MARGIN, c + MARGIN, c, 0.0)])
         weights -= np.max(weights, axis=-1, keepdims=True)
@@ -97,7 +95,7 @@ class Trapezoid(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Nodes x + i ``height``, the logarithm of their weights over the step, and the error of the base loss.
+    """Nodes x + i ``height``, ``width`` the log of their weight over h, ``moved`` the error of the loss l.
 
     The square of a node and its weight err by ``units`` of 2^-53.
     """
@@ -109,76 +107,80 @@ class Place(NamedTuple):
     moved: Array
 
 
+# ``line_points`` or ``path_points``.
 Points = Callable[[Component, float, Trapezoid, Array], tuple[QuadratureNodes, NDArray[np.bool_]]]
 
 
 def step(scale: float, y: float, falling: float, digits: float) -> float:
     """Return the step of a trapezoid rule on the real line with error e^-digits at frequencies up to y.
 
-    On Im x = a the integrand grows by a factor of at most e^(a^2/2 + y scale a) cos(scale a/2)^-falling;
-    ``falling`` is the sum of the absolute values of its negative powers. For an integrand that is analytic in
-    the strip, the error is at most 2/(e^(2 pi a/h) - 1) times its largest integral there (Trefethen, Weideman
-    2014, Theorem 5.1).
+    In the strip |Im x| < a the integrand grows by a factor of at most e^growth, growth = a^2/2 + y scale a -
+    falling log cos(scale a/2), so that 2 pi a/h = digits + growth: see the module, mu being ``scale``.
     """
-    # About the widest step: -log cos(u/2) is near u^2/8.
+    # Of all a about that of the widest step: -log cos(u/2) is near u^2/8.
     a = min(math.sqrt(2 * digits / (1 + falling * scale * scale / 4)), _STRIP / scale)
     growth = a * a / 2 + y * scale * a - falling * math.log(math.cos(scale * a / 2))
     return few_bits(2 * math.pi * a / (digits + growth))
 
 
 def _slope(rate: SamplingRate, loss: float) -> float:
-    """Bound s e^loss/(1 - s + s e^loss) from above."""
+    """Bound s e^loss/(1 - s + s e^loss), the slope of log(1 - s + s e^loss), from above."""
     return rate.part and rate.part / (rate.part + rate.rest * math.exp(min(-loss, 700.0))) * (1 + 1e-9)
 
 
-def _checked(rule: Trapezoid, base: Base) -> Trapezoid:
+def _check_size(rule: Trapezoid, base: Base) -> Trapezoid:
+    """Return the rule, or raise SizeError where it has too many nodes."""
     if rule.size > MAX_NODES:
         raise SizeError(f"the quadrature of {base!r} needs {rule.size:.3g} nodes, above {MAX_NODES}")
     return rule
 
 
 def _falling(part: Component, powers: tuple[float, float]) -> float:
-    """Return minus the sum of the negative powers of P and of Q, of those that grow off the line."""
+    """Return ``falling`` of the module for the least and greatest c in ``powers``.
+
+    A density whose share is 0 or 1 is a normal one, and has no part in it.
+    """
     return max(0.0, -powers[0]) * (min(part.b) > 0) + max(0.0, powers[1] - 1) * (min(part.d) > 0)
 
 
 def line_points(
     part: Component, c: float, rule: Trapezoid, at: Array
 ) -> tuple[QuadratureNodes, NDArray[np.bool_]]:
-    """Return the nodes h ``at``, integers from the rule's first to its last, and which of them matter.
+    """Return the nodes h ``at`` on the line, for integers from first to last, and a mask of those to keep.
 
-    If the base, the component and the rule hold columns, each row of the results is one component.
+    If the base, the component and the rule have columns, results have a row for each.
     """
     base: Any = part.base
-    x, _, width, known, moved = base.place(rule, at)
+    x, _, width, node_units, moved = base.place(rule, at)
     logs = part.logs(base.loss(x), moved)
-    width, (damping, off) = width + np.log(rule.h * part.k), base.damping(x)
+    width, (damping, damping_units) = width + np.log(rule.h * part.k), base.damping(x)
     log_p = width + base.log_density(x) + logs.p - damping
     # x^2/2 errs by 1.5 x^2 units and its node, and each of three sums by its size; log(h k) by 8 of itself,
     # and by those of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
-    units = 16 + known + 12 * np.abs(width) + 4 * np.abs(logs.p) + part.units + off
+    units = 16 + node_units + 12 * np.abs(width) + 4 * np.abs(logs.p) + part.units + damping_units
     tails, kept = rule.left_out(log_p, logs.loss, c)
-    # Tails outside the nodes left out are small as those are.
-    out = rule.size + 2 * (1 + 1 / (rule.h * rule.spare))
-    lost = 3 * np.exp(-rule.digits) + tails + out * np.exp(-rule.digits - 20) + rule.outside
+    # Tails past the nodes left out are as small as those are, and count like 2 (1 + 1/(h spare)) more of
+    # them.
+    count = rule.size + 2 * (1 + 1 / (rule.h * rule.spare))
+    lost = 3 * np.exp(-rule.digits) + tails + count * np.exp(-rule.digits - 20) + rule.outside
     return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, lost), kept
 
 
 def path_points(
     part: Component, c: float, rule: Trapezoid, at: Array
 ) -> tuple[QuadratureNodes, NDArray[np.bool_]]:
-    """Return the complex nodes ``at``, Im L >= 0, and which of them count.
+    """Return the complex nodes ``at`` of a path, Im L >= 0, and a mask of those to keep.
 
-    With columns in the component and the rule it does so for rows of nodes.
+    With x = Re node, a its height, m the lesser share and g = |b - d|, the lesser density is 1 + m (e^l - 1)
+    and the greater that times 1 + odds, odds = g (e^l - 1)/(1 + m (e^l - 1)). Columns give rows of nodes.
     """
     base: Any = part.base
     mu, g, digits, least = base.scale, np.abs(part.g), rule.digits, np.minimum(part.b.part, part.d.part)
-    t, a, width, known, moved = base.place(rule, at)
-    z, loss, (fading, off_fading) = base.fall(t) + 1j * a, base.loss(t), base.damping(t, rule.a)
-    # On the line the moduli are those under the tilts of ``powers``; a node left out there, times its growth,
-    # is left out here.
+    t, a, width, node_units, moved = base.place(rule, at)
+    z, loss, (damping, damping_units) = base.fall(t) + 1j * a, base.loss(t), base.damping(t, rule.a)
+    # Nodes are left out whose modulus on the line, times e^grown, is small enough.
     real = part.logs(loss, moved)
-    tails, kept = rule.left_out(real.p - z.real**2 / 2 + width.real - fading.real, real.loss, c)
+    tails, kept = rule.left_out(real.p - z.real**2 / 2 + width.real - damping.real, real.loss, c)
     lift = np.exp(rule.grown)
     lost = 3 * np.exp(-digits) + lift * (tails + rule.size * np.exp(-digits - 20)) + rule.outside
     # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by two.
@@ -186,17 +188,17 @@ def path_points(
     excess = np.expm1(loss) * np.cos(angle) - 2 * np.sin(angle / 2) ** 2 + 1j * (rise * np.sin(angle))
     off = 32 * UNIT * (1 + rise) + rise * moved
     lower = complex_log1p(least * excess, least * (off + part.units * UNIT * np.abs(excess)) + TINY)
-    # The greater density over the lesser is 1 + odds: a sum, a product and a quotient are less than 32 units.
-    under = 1 + least * excess
-    odds = g * excess / under
-    off_odds = (g * off + (part.units + 32) * UNIT * np.abs(g * excess)) / np.abs(under) + 4 * TINY
-    ratio = complex_log1p(odds, off_odds + np.abs(odds) * lower.error)
-    loss, p_error, log_p = ratio.log, lower.error, width - z * z / 2 - LOG_SQRT_2PI + lower.log - fading
+    # For 1 + odds a sum, a product and a quotient are less than 32 units.
+    lesser = 1 + least * excess
+    odds = g * excess / lesser
+    odds_error = (g * off + (part.units + 32) * UNIT * np.abs(g * excess)) / np.abs(lesser) + 4 * TINY
+    ratio = complex_log1p(odds, odds_error + np.abs(odds) * lower.error)
+    loss, p_error, log_p = ratio.log, lower.error, width - z * z / 2 - LOG_SQRT_2PI + lower.log - damping
     if np.all(part.g < 0):
         # P has the greater share: its logarithm is the sum of both, and the path is below the line.
         loss, log_p, p_error = -loss.conj(), (log_p + loss).conj(), lower.error + ratio.error
     loss.imag = np.maximum(loss.imag, 0.0)  # as the truth is
-    units = 24 + known + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units + off_fading
+    units = 24 + node_units + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units + damping_units
     return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost), kept
 
 
@@ -208,7 +210,8 @@ DROP = 9.0  # standard deviations past the steepest tilt: the tilted mass left, 
 class GaussianLaw(PrivacyLossDistribution):
     """L = mu x - mu^2/2 with x standard normal under P.
 
-    Where ``square`` is given it is mu^2, and ``mu`` its root rounded up: a unit of it is in all errors.
+    Where ``square`` is given it is mu^2 exactly, and ``mu`` its root rounded up: all errors have a unit of mu
+    more.
     """
 
     mu: float
@@ -242,29 +245,29 @@ class GaussianLaw(PrivacyLossDistribution):
         return super().edge_error(edges) + self._cut_error(edges)
 
     def _cut_error(self, edges: Array) -> Array:
-        """Bound the error of an edge by 4 units of a and mu^2: mu itself, a quotient and a sum."""
+        """Bound the error of an edge a, as a/mu + mu/2 costs 4 units of a and mu^2: mu, a quotient, a sum."""
         return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu
         x = edges / mu + mu / 2
 
-        def gaps(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
-            # e^L dP is the normal law around mu, so e^L - e^a needs no large number.
-            under_q = np.exp(-((point - mu) ** 2) / 2 - LOG_SQRT_2PI)
-            under_p = np.exp(-point * point / 2 - LOG_SQRT_2PI)
-            return under_q * -np.expm1(-mu * rise), under_p * -np.expm1(-mu * fall)
+        def integrands(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
+            # q (1 - e^(a - L)) and p (1 - e^(L - b)), L - a = mu rise and b - L = mu fall for a cell [a, b].
+            q = np.exp(-((point - mu) ** 2) / 2 - LOG_SQRT_2PI)
+            p = np.exp(-point * point / 2 - LOG_SQRT_2PI)
+            return q * -np.expm1(-mu * rise), p * -np.expm1(-mu * fall)
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
-        # Where P or Q has a density that is a float, and the cells of which it is all the curvature: the part
-        # of P's integrand taken off by a reference falls as e^(-mu t) from where a cell stops, and that of
-        # Q's from where it starts: a unit away it is nothing.
+        # Intervals where P or Q has a density that is a float, and the cells in which that density alone
+        # bends the integrand: what a reference takes off of P's falls as e^(-mu t) from where a cell stops,
+        # and of Q's from where it starts, and a unit away it is nothing.
         regions: list[tuple[tuple[float, float], Any]] = [((-REACH, mu + REACH), False)]
         if mu > 2 * REACH:
             left, right = (-REACH, REACH), (mu - REACH, mu + REACH)
             regions = [(left, x[1:] > REACH + 1), (right, x[:-1] < mu - REACH - 1)]
         parts = [
-            integrate(gaps, x[:-1], x[1:], np.where(alone, REACH + 1, steepest + mu + 1), within)
+            integrate(integrands, x[:-1], x[1:], np.where(alone, REACH + 1, steepest + mu + 1), within)
             for within, alone in regions
         ]
         excess, deficit = np.sum(parts, axis=0)
@@ -305,33 +308,32 @@ class NormalBase(AffineBase):
         return np.linspace(max(low, top - DROP), high, size)
 
     def place(self, rule: Trapezoid, at: Array) -> Place:
-        """Return the nodes of a rule."""
+        """Return the nodes x + ia, x = h ``at``, of a rule."""
         x, mu = rule.h * at, self.scale
         # l is two products and a difference, of a node that is a product itself; and mu may be a root.
         moved = 4 * UNIT * (np.abs(mu * x) + mu * mu)
         return Place(x, rule.a, np.zeros(1), 4 * (np.abs(x) + rule.a) ** 2, moved)
 
     def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid | None:
-        """Return the rule for E e^((c' + iy') L), |c' - c| <= MARGIN, |y'| <= y, or next to the line all y'.
+        """Return the rule for E e^((c' + iy') L), |c' - c| <= MARGIN, |y'| <= y; for y None a path, all y'.
 
-        On Im x = a the modulus of phi grows by e^(a^2/2), that of e^(iyL) by at most e^(y mu a), since arg
-        e^l = mu a bounds the difference of the two arguments; a negative power of 1 - p + p e^l grows by at
-        most cos(mu a/2)^power: see ``step``. Next to the line there is none where a share is above one half,
-        nodes are too many, or e^l overflows.
+        See the module and ``step``. There is no path, but None, where a share is above one half, nodes are
+        too many, or e^l overflows.
         """
+        # A normal density falls to e^-digits at sqrt(2 digits), and from there on ``spare`` or so a unit.
         mu, powers, spare = self.scale, (c - MARGIN, c + MARGIN), math.sqrt(2 * digits) + 1.5
         falling, a, grown = _falling(part, powers), 0.0, 0.0
         if y is None:
-            # Farther from the line, or at larger arguments of e^l, moduli and so the rounding grow by more
-            # than nodes fall; and by at most e^(1/2) for negative powers.
+            # A larger a, or a larger argument mu a of e^l, makes moduli and so the rounding grow by more than
+            # it saves nodes; those of negative powers grow by at most e^(1/2).
             a = min(1.0, 1.4 / mu, 2 / (mu * math.sqrt(1 + falling)))
             growth = 2 * a * a - falling * math.log(math.cos(mu * a))
             h = few_bits(2 * math.pi * a / (digits + growth))
             grown = a * a / 2 - falling * math.log(math.cos(mu * a / 2))
         else:
             h = step(mu, y, falling, digits)
-        # The slopes of both densities bound the tilt of phi; they rise, so that those at -spare bound all to
-        # the left of it.
+        # P^(1-c) Q^c over phi has slopes mu times ``tilted_slopes``, and with phi its mass lies around them;
+        # slopes rise, so that those at -spare bound all to the left of it.
         at = -mu * spare - mu * mu / 2
         left = tilted_slopes(
             (part.b.slopes[0], _slope(part.b, at)), (part.d.slopes[0], _slope(part.d, at)), powers
@@ -339,11 +341,10 @@ class NormalBase(AffineBase):
         low = min(left[0], 0.0)
         high = max(tilted_slopes(part.b.slopes, part.d.slopes, powers)[1], 1.0)
         first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-        # Tilts that need more nodes are rare, and their lines of few frequencies; squares of e^300 are
-        # floats.
-        near = last - first <= 20_000 and mu * h * last <= 300.0 and max(part.b.part, part.d.part) <= MOST
+        # Tilts that need more nodes are rare, and have few frequencies; squares of e^300 are floats.
+        has_path = last - first <= 20_000 and mu * h * last <= 300.0 and max(part.b.part, part.d.part) <= MOST
         rule = Trapezoid(h, first, last, spare, digits, a, grown)
-        return _checked(rule, self) if y is not None else rule if near else None
+        return _check_size(rule, self) if y is not None else rule if has_path else None
 
     def nodes(self, component: Component, c: float, y: float | None, digits: float) -> Any:
         if (rule := self.rule(component, c, digits, y)) is None:
@@ -359,20 +360,22 @@ class NormalBase(AffineBase):
 
 @dataclass(frozen=True)
 class WindowBase(NormalBase):
-    """The standard normal density times w(x; last) - w(x; first), w(x; s) = e^-e^(k (x - s)), k = ``sharp``.
+    """The standard normal density times a smooth window from ``first`` to ``last``, of ``sharp`` edges.
 
-    No tilt outweighs w(x; last). The difference is w(x; last) (1 - e^-v), v = e^(k (x - first)) (1 - e^(k
-    (first - last))).
+    The window is w(x; last) - w(x; first), w(x; s) = e^-e^(k (x - s)), k = ``sharp``: about 1 below s, 0
+    above; with first = -inf it is w(x; last). No tilt outweighs that. The difference is w(x; last) (1 -
+    e^-v), v = e^(k (x - first)) (1 - e^(k (first - last))).
     """
 
     last: float
     sharp: float
     first: float = -math.inf
     unsure: float | None = None
-    """Error of the mass under P that is not in the window, where that matters."""
+    """Where given, P's mass outside the window counts as a loss of -inf, and this is the error of it."""
 
     @np.errstate(over="ignore", invalid="ignore")  # of factors of 0, and at -inf
     def damping(self, x: Array, a: float = 0.0) -> tuple[Any, Array]:
+        # -log w(x + ia; last) = e^(k (x + ia - last)), less log(1 - e^-v).
         size, angle = np.exp(self.sharp * (x - self.last)), self.sharp * a
         rotation = math.cos(angle) + 1j * math.sin(angle) if a else 1.0
         # The relative error of e^(k (x - place)), with its cosine and sine, in units of 2^-53: a difference
@@ -398,7 +401,7 @@ class WindowBase(NormalBase):
         return value - np.log(rest), error
 
     def outside(self, rate: SamplingRate) -> float:
-        """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that is taken off: 1 - e^-t <= t."""
+        """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that w(x; last) takes off: 1 - e^-t <= t."""
         if self.unsure is not None:
             return self.unsure
         k = self.sharp
@@ -409,7 +412,7 @@ class WindowBase(NormalBase):
         return Tail(np.zeros(1), np.zeros(1))  # trivial: the path bounds it
 
     def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid:
-        """Return the rule of the damped density on the line for frequencies up to y, or on the path for all.
+        """Return the rule of the windowed density, on the line for frequencies up to y, a path for y None.
 
         It is for c > 1, and at c = 0 and 1 for that power alone.
 
@@ -426,29 +429,29 @@ class WindowBase(NormalBase):
         mu, last, k = self.scale, self.last, self.sharp
         spare, power = math.sqrt(2 * digits) + 1.5, c + MARGIN
 
-        def bend(g: float, room: float) -> tuple[float, float]:
-            """Return m and t, the slope from above: a large enough m makes the slope at it enough."""
+        def balance(g: float, room: float) -> tuple[float, float]:
+            """Return m with g k e^m >= t + room, and t from above, by iteration: t falls as m grows."""
             t = power * mu
             for _ in range(4):
                 m = max(math.log((t + room) / (g * k)), 0.0)
                 t = power * mu * _slope(part.b, float(self.loss(np.array(last + m / k))))
             return m, t
 
-        m, t = bend(0.5, 1.0)
+        m, t = balance(0.5, 1.0)  # for the angle, before g = cos of it is known
         angle = min(1.0, math.sqrt(2 * digits * k / (t + k)), _STRIP / 2 * k / mu)
         g = math.cos(angle)
-        m, t = bend(g, 1.0)
+        m, t = balance(g, 1.0)
         grown = (1 - g) * math.exp(m) + math.log1p(math.e * (t + 1) / last)
         grown += math.log(7 / 3) * (self.first > -math.inf)
-        a = angle / k / (1 if y is not None else 2)
+        a = angle / k / (1 if y is not None else 2)  # of a path the strip is from 0 to 2a
         growth = grown + (2 * a * a if y is None else a * a / 2 + y * mu * a)
         h = few_bits(2 * math.pi * a / (digits + growth))
-        m, t = bend(1.0, spare)
+        m, t = balance(1.0, spare)  # on the line, from where v w falls at least ``spare`` a unit of x
         end = last + max(m, math.log(digits + t)) / k
         first, end = math.floor(-spare / h), math.ceil(end / h)
-        away = 0.0 if y is not None else a
-        grown += away * away / 2
-        return _checked(Trapezoid(h, first, end, spare, digits, away, grown, self.outside(part.d)), self)
+        height = 0.0 if y is not None else a
+        grown += height * height / 2
+        return _check_size(Trapezoid(h, first, end, spare, digits, height, grown, self.outside(part.d)), self)
 
 
 @dataclass(frozen=True)
@@ -471,8 +474,8 @@ class HalfNormalBase(NormalBase):
         return np.linspace(max(float(x[0]), 0.0), x[-1], size)
 
     def place(self, rule: Trapezoid, at: Array) -> Place:
-        # log |1 + w| and arg(1 + w) by q = e^-|u|: x and the height are known to 64 units of themselves, and
-        # for large u, which is exact, to a few. The logarithm of T' errs by less than 64.
+        # t = s log(1 + w), w = e^(u + ia), by q = e^-|u|: its real part x and imaginary part, ``height``, are
+        # known to 64 units of themselves, and for large u, which is exact, to a few; log t' to less than 64.
         u = rule.h * at
         q, right = np.exp(-np.abs(u)), u > 0
         size = np.log1p(q * (2 * math.cos(rule.a) + q)) / 2
@@ -508,18 +511,18 @@ class HalfNormalBase(NormalBase):
         h, s = few_bits(2 * math.pi * (angle - a) / (digits + growth)), top / angle
         end = mu * (max(tilted_slopes(part.b.slopes, part.d.slopes, powers)[1], 1.0) - 0.5) + spare
         first, last, room = math.floor(-(digits + 13) / h), math.ceil(end / s / h), min(1.0, spare * s) / 2
-        rule = _checked(Trapezoid(h, first, last, room, digits, a, 2 * growth, 0.0, s), self)
+        rule = _check_size(Trapezoid(h, first, last, room, digits, a, 2 * growth, 0.0, s), self)
         fits = last - first < 20_000 and mu * s * h * last < 300.0
         return rule if fits or y is not None else None
 
 
 class GaussianTransform(Transform):
-    """The Gaussian: K(z) = mu^2 (z^2 - z)/2."""
+    """The transform of the normal pair: log M(z) = mu^2 (z^2 - z)/2, so log |rho(y)| = -mu^2 y^2/2."""
 
     def __init__(self, mu: float, c: float) -> None:
         self.mu, c = mu, float(c)  # whose products overflow to infinity, a trivial bound, without a warning
         self.log_m = mu * mu * (c * c - c) / 2
-        # Four roundings, of terms that may cancel, and twice that of mu.
+        # Four roundings, of terms c^2 and c that may cancel, and twice that of mu.
         self.log_m_error = 6 * UNIT * mu * mu * (c * c + abs(c))
         self.mean = mu * mu * (2 * c - 1) / 2
 

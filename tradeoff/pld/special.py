@@ -199,10 +199,7 @@ def integrate(
     result = np.zeros((2, len(start)))
     low, high = np.clip(start, *within), np.clip(stop, *within)
     span = (high - low) * rate
-    for chosen, nodes, longest in (
-        ((span > 0) & (span <= 1 / 16), 5, 1 / 16),
-        (~(span <= 1 / 16), 12, 1.0),
-    ):
+    for chosen, nodes, longest in (((span > 0) & (span <= 1 / 16), 5, 1 / 16), (~(span <= 1 / 16), 12, 1.0)):
         cells = np.flatnonzero(chosen)
         panels = np.maximum(1.0, np.ceil(span[cells] / longest))
         if not np.sum(panels) <= 2**21:  # 200 MiB of points
