@@ -1,7 +1,8 @@
-"""Law of L = log q - log p of two densities on the line, from pieces on which L is monotone.
+"""Law of L = log q - log p of densities p (of P) and q (of Q) on the line, from pieces where L is monotone.
 
 {L >= t} is an interval at one end of every piece, so its masses are integrals of the densities, by one
-adaptive Clenshaw-Curtis quadrature with its error.
+adaptive Clenshaw-Curtis quadrature with its error: the line is cut into *panels*, each with 33 nodes.
+``Bounds`` have a lower and an upper end; errors are absolute and one for both sides.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CLOSEST = 2.0**-1000  # closest point to 0 at which a density is evaluated
 LEAST_LOG = -700.0  # log-density below which a density may have lost digits, and is not resolved further
 PROBES = 4.0 ** np.arange(-500.0, 250.0)  # first edges of panels around 0
 
-_MOVED = 8 * UNIT  # relative rounding of a node, in the quadrature and in (x - loc)/scale
+_MOVED = 8 * UNIT  # relative rounding of a node x, in the quadrature and in a density's (x - loc)/scale
 
 # Nodes on [-1, 1] and the Clenshaw-Curtis weights, which integrate polynomials of degree 32 there.
 _NODES = np.cos(np.pi * np.arange(33.0) / 32)
@@ -42,9 +43,9 @@ _WEIGHTS = np.asarray(
 class Density:
     """A law on the line that is given by its logarithmic density, ``-inf`` where the density is zero.
 
-    Panels begin at powers of 4 of the scale around ``centres``, (location, scale). The density may jump at
-    the ends of the ``support`` and at ``cuts``, and not exactly at those that are ``rounded``; below
-    ``least_log`` its digits are not known.
+    First panels end at location +- scale 4^k for each (location, scale) of ``centres``. The density may jump
+    at the ends of the ``support`` and at ``cuts``, of which those in ``rounded`` are near the true place
+    only; where its log is below ``least_log`` its digits are not known, and it counts as 0.
 
     A panel is accepted where 33 nodes agree with 33 in each part; the difference, the rounding of nodes and
     ``TRUST`` of the mass are its error. Mass within ``CLOSEST`` of 0 and outside ``REACH`` lies between 0 and
@@ -62,16 +63,17 @@ class Density:
         rounded: Sequence[float] = (),
         least_log: float = -np.inf,
     ) -> None:
-        most = 1e-9  # most by which an integral may miss 1 before it is refused
+        tolerance = 1e-9  # most by which an integral may miss 1 before it is refused
         self._log_density, self.name, self.support, self._least_log = log_density, name, support, least_log
         self.cuts, self.rounded = sorted({*(x for x in support if np.isfinite(x)), *cuts}), frozenset(rounded)
         self._log_total = 0.0
         low, high = max(support[0], -REACH), min(support[1], REACH)
         steps = 4.0 ** np.arange(-30.0, 31.0)
-        around = [centre + scale * sign * steps for centre, scale in centres for sign in (-1.0, 1.0)]
+        near = [centre + scale * sign * steps for centre, scale in centres for sign in (-1.0, 1.0)]
         even = np.linspace(low, high, 33) if high - low < REACH else np.zeros(0)
-        edges = np.unique(np.concatenate([-PROBES, PROBES, self.cuts, [low, high], even, *around]))
+        edges = np.unique(np.concatenate([-PROBES, PROBES, self.cuts, [low, high], even, *near]))
         start, stop, mass, error = self._adapt(edges[(edges >= low) & (edges <= high)])
+        # Panels without nodes: from 0 to twice ``half``, which is half of the extrapolated sum.
         for low, high in ((-np.inf, -REACH), (-CLOSEST, 0.0), (0.0, CLOSEST), (REACH, np.inf)):
             if support[0] < high and low < support[1]:
                 half = _extrapolate(start, mass, low, high) / 2
@@ -80,9 +82,9 @@ class Density:
         order = np.argsort(start)
         mass, error = mass[order], error[order]
         self.total, off = float(np.sum(mass)), float(np.sum(error))
-        if not (abs(self.total - 1) <= most + off and off <= 1e-6):
+        if not (abs(self.total - 1) <= tolerance + off and off <= 1e-6):
             raise DomainError(
-                f"the density of {name} must integrate to 1 within {most:g}, got {self.total:.10g} "
+                f"the density of {name} must integrate to 1 within {tolerance:g}, got {self.total:.10g} "
                 f"with error {off:.2g}; divide it by its integral, give its support or breaks next to its "
                 "peaks, or place poles and narrow peaks at 0"
             )
@@ -90,15 +92,10 @@ class Density:
         self._log_total = float(np.log(self.total))
         self.edges = np.append(start[order], stop[order][-1])
         self.mass, self.error = mass / self.total, error / self.total + (TRUST + 64 * UNIT) * mass
-        # Masses and errors of all panels to the left, and to the right, of each edge.
-        sums = (
-            np.cumsum([self.mass, self.error], axis=1),
-            np.cumsum([self.mass[::-1], self.error[::-1]], axis=1),
-        )
-        self._left, self._right = (
-            np.pad(sums[0], ((0, 0), (1, 0))),
-            np.pad(sums[1][:, ::-1], ((0, 0), (0, 1))),
-        )
+        # Masses (row 0) and errors (row 1) of all panels to the left, and to the right, of each edge.
+        each = np.array([self.mass, self.error])
+        self._left = np.pad(np.cumsum(each, axis=1), ((0, 0), (1, 0)))
+        self._right = np.pad(np.cumsum(each[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
 
     def log_density(self, x: Array) -> Array:
         """Return the logarithm of the density, divided by its integral; ``-inf`` outside the support."""
@@ -108,10 +105,14 @@ class Density:
         return np.where(inside & (value >= self._least_log), value, -np.inf)
 
     def bound_mass(self, x: ArrayLike, y: ArrayLike) -> Bounds:
-        """Bound P(x < X < y), x <= y, with an error relative to it but for rounding of the smaller tail."""
-        edges, most = self.edges, len(self.mass) - 1
-        first = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, most)
-        last = np.clip(np.searchsorted(edges, y, side="left") - 1, 0, most)
+        """Bound P(x < X < y), x <= y, by the panels inside and parts of the two at the ends.
+
+        Its error is relative to it but for the rounding of sums of all panels on the side of the smaller
+        tail.
+        """
+        edges, final = self.edges, len(self.mass) - 1
+        first = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, final)
+        last = np.clip(np.searchsorted(edges, y, side="left") - 1, 0, final)
         low, high, apart = np.clip(x, edges[0], edges[-1]), np.clip(y, edges[0], edges[-1]), last > first
         # The parts of the first and the last panel; where they are one, the second part is empty.
         panel, start = np.array([first, last]), np.array([low, np.where(apart, edges[last], high)])
@@ -123,19 +124,16 @@ class Density:
         if cut.any():
             mass, rounding = self._integrate(start[cut], stop[cut])
             share = np.minimum(mass / np.maximum(parts[0, cut], TINY), 1.0)
-            parts[:, cut] = mass, share * parts[1, cut] + rounding  # errors spread as mass: assumed
+            parts[:, cut] = mass, share * parts[1, cut] + rounding  # assumes errors spread as mass does
         from_left, from_right = self._left[0, last], self._right[0, first + 1]
-        left, right = (
-            self._left[:, last] - self._left[:, first + 1],
-            self._right[:, first + 1] - self._right[:, last],
-        )
-        mass, error = np.sum(parts, axis=1) + np.where(
-            last > first + 1, np.where(from_left < from_right, left, right), 0
-        )
+        left = self._left[:, last] - self._left[:, first + 1]
+        right = self._right[:, first + 1] - self._right[:, last]
+        is_inside = last > first + 1  # whether whole panels lie between the two at the ends
+        inside = np.where(is_inside, np.where(from_left < from_right, left, right), 0)
+        mass, error = np.sum(parts, axis=1) + inside
         lost = 2 * len(self.mass) * UNIT * np.minimum(from_left, from_right)  # of sums and their difference
-        error = np.where(
-            high > low, (error + np.where(last > first + 1, lost, 0.0)) * (1 + 8 * UNIT) + TINY, 0.0
-        )
+        error = (error + np.where(is_inside, lost, 0.0)) * (1 + 8 * UNIT) + TINY
+        error = np.where(high > low, error, 0.0)
         return Bounds(np.maximum(mass - error, 0.0), np.where(high > low, mass + error, 0.0))
 
     @property
@@ -147,7 +145,7 @@ class Density:
         return np.unique(_nodes(self.edges[:-1][keep], self.edges[1:][keep]))
 
     def _adapt(self, edges: Array) -> tuple[Array, Array, Array, Array]:
-        """Return panels with their masses and errors, cut until they agree with their parts."""
+        """Return panels (start, stop, mass, error), cut until the integrals of each and its parts agree."""
         most_panels = 100_000  # a density that needs more is noise
         keep = ~((edges[:-1] < CLOSEST) & (edges[1:] > -CLOSEST))
         start, stop = edges[:-1][keep], edges[1:][keep]
@@ -155,12 +153,10 @@ class Density:
         accepted = []
         for depth in range(2000):
             middle = start + 0.382 * (stop - start)  # a simple share would hide waves of that period
-            (left, left_off), (right, right_off) = (
-                self._integrate(start, middle),
-                self._integrate(middle, stop),
-            )
+            left, left_off = self._integrate(start, middle)
+            right, right_off = self._integrate(middle, stop)
             difference = np.abs(left + right - mass)
-            # Relative difference of a panel and its halves at which it is accepted.
+            # Relative difference of a panel from its parts at which it is accepted.
             tolerance = 2e-13 * 2.0 ** max(depth - 8, 0)  # after 8 cuts noise is charged, not resolved
             done = difference <= np.maximum(tolerance * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)
@@ -179,10 +175,10 @@ class Density:
         return begins, ends, masses, errors
 
     def _integrate(self, start: Array, stop: Array) -> tuple[Array, Array]:
-        """Return integrals over panels, and the rounding of nodes and of exponentials.
+        """Return integrals of the density over panels, and bounds on the rounding of nodes and exponentials.
 
-        An exponential errs by 16 units of its argument. Where a density may have lost digits, its greatest
-        value bounds the error.
+        An exponential errs by 16 units of its argument. Where a density is below LEAST_LOG and may have lost
+        digits, its greatest value times the width is the error.
         """
         x, half = _nodes(start, stop), (stop - start) / 2
         log = np.asarray(self._log_density(x.ravel())).reshape(x.shape) - self._log_total
@@ -200,7 +196,11 @@ class Density:
 
 
 def _extrapolate(start: Array, mass: Array, low: float, high: float) -> float:
-    """Bound the mass between 0 and CLOSEST, or outside REACH, by that of the two steps by 4 next to it."""
+    """Bound the mass between 0 and +-CLOSEST, or past +-REACH, from above.
+
+    With m_1 the mass of the last step by a factor 4 up to there and m_2 that of the one before, r = m_1/m_2:
+    the sum m_1 r/(1 - r) of a geometric series, doubled.
+    """
     side = 1.0 if high > 0 else -1.0
     ends = CLOSEST * np.array([1.0, 4.0, 16.0]) if 0.0 in (low, high) else REACH / np.array([1.0, 4.0, 16.0])
     at, sizes = np.where(np.sign(start) == side, np.abs(start), np.inf), []
@@ -223,9 +223,10 @@ def _nodes(start: Array, stop: Array) -> Array:
 
 
 class Piece(NamedTuple):
-    """Points in the order in which L rises, from one end of an interval to the other, and bounds of L there.
+    """Points ``x`` from one end of an interval to the other, along which L rises, and bounds on L there.
 
-    At an end where L is not known it is between -inf, or inf, and its value at the next point.
+    ``x`` falls where L does on the line. At an end where L is not known it is between its value at the next
+    point and -inf, at the first, or inf, at the last.
     """
 
     x: Array
@@ -235,11 +236,11 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RealLineLaw:
-    """Law of L on its pieces.
+    """Law of L on its pieces, ``first`` being P and ``second`` Q.
 
-    ``lost`` are the masses of P where q = 0, and of Q where p = 0; ``unknown`` bounds those of P and Q at
-    which the loss may be any. ``extrema`` are the places where L changes its direction, of ``evaluated``
-    points.
+    ``lost`` are the masses of P where q = 0 (L = -inf), and of Q where p = 0 (L = inf); ``unknown`` bounds
+    those of P and Q where nothing is known of L. ``extrema`` are the points between pieces, located among
+    ``evaluated`` points.
     """
 
     first: Density
@@ -257,7 +258,7 @@ class RealLineLaw:
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        """Bounds on Q(L = inf)."""
+        """Bounds on Q(L = inf), to which unknown mass of Q may belong."""
         return clip(self.lost[1] + Bounds(0.0, self.unknown[1]), 0.0, 1.0)
 
     @property
@@ -268,11 +269,11 @@ class RealLineLaw:
         return Bounds(low, np.inf if self.unknown[1] > 0 else max(low, high))
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
-        """Bound delta(eps) for eps >= 0.
+        """Return a lower and an upper bound on delta(eps) = sup_S Q(S) - e^eps P(S) for eps >= 0.
 
-        Rejecting where L >= eps is certain bounds delta from below, by Q - e^eps P (up to eps = 690) or, at
-        eps + 40, by (1 - e^-40) Q. It misses at most (1 - e^(eps - t)) Q between the places where L < eps and
-        L >= eps are certain, where L is at most t.
+        With S the points where L >= eps is certain, Q(S) - e^eps P(S) bounds delta from below (used up to eps
+        = 690), and so does (1 - e^-40) Q(L >= eps + 40). The first misses at most (1 - e^(eps - t)) Q of the
+        points between those where L < eps and those where L >= eps is certain, L being at most t there.
         """
         steepest = 690.0  # epsilon up to which e^eps is a float
         ahead = 40.0  # losses above eps at which q is more than 2^53 times e^eps p
@@ -283,6 +284,7 @@ class RealLineLaw:
             outer, inner, top = self._threshold(piece, losses)
             end = np.full(2 * n, piece.x[-1])
             near = np.where(inner == end, piece.x[-2], inner)  # the last point at which L is known
+            # Q of S; of the points between, L <= top; and past the last known point, if S is empty.
             places = np.array([[inner, end], [outer, near], [np.where(inner == end, near, end), end]])
             each = self.second.bound_mass(np.min(places, axis=1), np.max(places, axis=1))
             p = p + self.first.bound_mass(np.minimum(inner, end)[:n], np.maximum(inner, end)[:n])
@@ -297,9 +299,11 @@ class RealLineLaw:
         return tuple(Bounds(low, np.maximum(high.upper, low)) + self.mass_at_infinity)
 
     def _threshold(self, piece: Piece, loss: Array) -> tuple[Array, Array, Array]:
-        """Return points with L < loss up to the first and L >= loss from the second, and the most L is there.
+        """Return (outer, inner, top): along the piece L < loss up to ``outer`` and L >= loss from ``inner``.
 
-        They are the ends of the piece where L does not cross.
+        ``top`` bounds L at ``inner`` from above. Where L does not cross the loss points are ends of the
+        piece. ``good`` are the outer (``upper``) and inner points so far, at which an upper or a lower bound
+        on L is on the right side; ``bad`` the next points, where it is not, up to which roots are sought.
         """
         x, last, n = piece.x, len(piece.x) - 1, len(loss)
         below = np.searchsorted(np.maximum.accumulate(piece.high), loss) - 1  # last point with high < loss
@@ -328,7 +332,7 @@ class RealLineLaw:
 
 
 def log_ratio(p: Density, q: Density, x: Array) -> tuple[Array, Array]:
-    """Return L(x) and the margin of its bounds; NaN where both densities are below all floats."""
+    """Return L(x), NaN where both densities are below all floats, and 6 times its error, the ``margin``."""
     first, second = p.log_density(x), q.log_density(x)
     with np.errstate(invalid="ignore"):
         error = 2 * TRUST + 8 * UNIT * (np.abs(first) + np.abs(second))
@@ -342,14 +346,15 @@ def find_pieces(
 ) -> RealLineLaw:
     """Return the law of L = log q - log p, evaluated at the nodes of both quadratures.
 
-    L is monotone between ``breaks``, which are located if None; ``bounded`` if it is proved that it takes its
-    least and its greatest value at some of the points. DomainError where that does not hold, or L has more
-    than a thousand extrema.
+    L must be monotone between ``breaks``; extrema are located if these are None. ``bounded`` says that it is
+    proved that L takes its least and its greatest value at some of the points. Raise DomainError where L is
+    not monotone between ``breaks``, or has more than a thousand extrema.
     """
     strips, x = _scan(p, q, breaks or ())
     lost, unknown, pieces, extrema = [Bounds(0.0, 0.0)] * 2, [0.0, 0.0], [], list(breaks or ())
     for low, high in strips:
-        for i, side in enumerate((p, q)):  # a rounded end may lie outside its float: twice
+        # Each side of a strip may have all of its mass: the true end of a rounded one may lie on either.
+        for i, side in enumerate((p, q)):
             unknown[i] += 2 * float(side.bound_mass(low, high).upper)
     ends = [-np.inf, *(end for strip in strips for end in strip), np.inf]
     for low, high in zip(ends[::2], ends[1::2], strict=True):
@@ -385,10 +390,11 @@ def find_pieces(
 
 
 def _scan(p: Density, q: Density, breaks: Sequence[float]) -> tuple[list[tuple[float, float]], Array]:
-    """Return strips at which a density or a piece begins or ends, and the points at which L is evaluated.
+    """Return strips (low, high) where a density or a piece begins or ends, and the points to evaluate L at.
 
     Ends and breaks are strips of width 0, rounded ends are a few units wide; where they overlap they are one.
-    Between two points at which different densities are 0 a strip reaches from one float to the next.
+    Between two points at which different densities are 0 a strip reaches from one float to the next, by
+    bisection.
     """
     cuts = {
         (x - off, x + off)
@@ -418,7 +424,7 @@ def _scan(p: Density, q: Density, breaks: Sequence[float]) -> tuple[list[tuple[f
 
 
 def _neighbours(x: float, way: float) -> tuple[float, float]:
-    """Return two points next to a place."""
+    """Return the points one and two roundings of x away from it, above for ``way`` 1, below for -1."""
     step = max(_MOVED * abs(x), CLOSEST) if np.isfinite(x) else 0.0
     return x + way * step, x + 2 * way * step
 
@@ -429,7 +435,7 @@ def _kinds(p: Density, q: Density, x: Array) -> Array:
 
 
 def _underflows(side: Density, low: float, high: float) -> bool:
-    """Whether a density that is 0 in floats between two points is nearly 0 next to them."""
+    """Whether a density that is 0 between two points may be 0 in floats only: e^-600 or less next to them."""
     if high <= side.support[0] or low >= side.support[1]:
         return False
     next_to = side.log_density(np.array([_neighbours(low, -1.0)[0], _neighbours(high, 1.0)[0]]))
@@ -437,10 +443,14 @@ def _underflows(side: Density, low: float, high: float) -> bool:
 
 
 def _find_extrema(p: Density, q: Density, x: Array) -> list[float]:
-    """Return the floats at which L is greatest or least, among changes by more than 4 errors."""
+    """Return the floats at which L is locally greatest or least, where it changes by more than 4 errors.
+
+    A walk along x keeps the ``top`` and the ``bottom`` since the last extremum, and the ``way`` of L, 1 for
+    up.
+    """
     loss, margin = log_ratio(p, q, x)
     seen = np.isfinite(loss)
-    x, loss, error = x[seen], loss[seen], margin[seen] / 3  # two of the six
+    x, loss, error = x[seen], loss[seen], margin[seen] / 3  # two of the six errors
     low, high = (loss - error).tolist(), (loss + error).tolist()
     extrema, way, top, bottom = [], 0, 0, 0
     for k in range(1, len(x)):
@@ -453,7 +463,7 @@ def _find_extrema(p: Density, q: Density, x: Array) -> list[float]:
             way, top = 1, k
     places = []
     for k, sign in extrema:
-        # Of points as high, up to errors, the true place may lie on the other side.
+        # Points that are as high, up to errors, may hide the true place: search up to the next that are not.
         away = np.flatnonzero(sign * (loss[k] - loss) > error + error[k])
         start, stop = x[max(away[away < k], default=0)], x[min(away[away > k], default=-1)]
         while True:  # 64 parts at a time, until they are neighbouring floats
@@ -467,7 +477,7 @@ def _find_extrema(p: Density, q: Density, x: Array) -> list[float]:
 
 
 def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
-    """Return the piece between two ends."""
+    """Return the piece between two ends, from the points ``x`` among them; two more are added at each end."""
     (first, second), (last_but, last) = _neighbours(low, 1.0), _neighbours(high, -1.0)[::-1]
     near = [y for y in (first, second, last_but, last) if np.isfinite(y)]
     inner = np.union1d(x, near)
@@ -493,10 +503,11 @@ def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
 
 
 def _loss_at_end(p: Density, q: Density, end: float, way: float, across: Array) -> tuple[float, float]:
-    """Return L at an end and its error, ``across`` the next point on the other side.
+    """Return L at an end and its error; ``across`` has the next point on the other side, if any.
 
-    The error is infinite where L changes more up to the end than next to it, or is not known across: where
-    both densities have a zero, L goes on up to it, but they are below all floats.
+    The error is infinite where L changes more in the step up to the end than in the next one (``way`` 1:
+    above the end, -1: below), or is not known across: where both densities have a zero, L goes on up to it,
+    but they are below all floats.
     """
     if np.isinf(end) or np.isnan(log_ratio(p, q, across)[0]).any():
         return 0.0, np.inf
