@@ -1,4 +1,4 @@
-r"""Hockey-sticks of one step of t chosen at random with normal noise, from both sides.
+r"""Bounds on delta(epsilon), from both sides, of one step of t chosen at random, with normal noise.
 
 Without the record x ~ N(0, I_t), and dQ/dP = Y = (R_1 + ... + R_t)/t with independent R_i = e^(mu x_i -
 mu^2/2). With M(z) = E e^(-z R/t) and K > 0, *put* and *call* are
@@ -6,12 +6,13 @@ mu^2/2). With M(z) = E e^(-z R/t) and K > 0, *put* and *call* are
     E (K - Y)_+ = (1/2 pi i) int e^(z K) M(z)^t z^-2 dz   on Re z = c > 0,
     E (Y - K)_+ = E (K - Y)_+ + 1 - K                     (the delta of e^epsilon = K),
 
-as u_+ = (1/2 pi i) int e^(z u) z^-2 dz. R has no exponential moments, so a call that is small against its
-put is cut in two, by the weights chi(x_i) = exp(-e^(k (x_i - b))) in (0, 1), k >= 2 mu: the *bulk* E (Y -
-K)_+ prod chi, whose transform E chi e^(-z R/t) is entire, on a line c < 0; and the *jump*, E (Y - K)_+ (1 -
-prod chi) = E (K - Y)_+ (1 - prod chi) + E (Y - K) (1 - prod chi), a put on a line c > 0 and a closed form.
-The sum is exact for every b: b and k only set how much cancels. Below, f(K) is the put, the call of the
-bulk or the put of the jump, and F(z) the transform that belongs to it.
+as u_+ = (1/2 pi i) int e^(z u) z^-2 dz. R has no exponential moments, so a call that is small against its put
+is cut in two, by the weights chi(x_i) = exp(-e^(k (x_i - b))) in (0, 1), k >= 2 mu: the *bulk* E (Y - K)_+
+prod chi, whose transform E chi e^(-z R/t) is entire, on a line c < 0; and the *jump*, E (Y - K)_+ (1 - prod
+chi) = E (K - Y)_+ (1 - prod chi) + E (Y - K) (1 - prod chi), a put on a line c > 0 and a closed form. The sum
+is exact for every b: b and k only set how much cancels. Below, f(K) is the put, the call of the bulk or the
+put of the jump, and F(z) the transform that belongs to it. A *tilt* is a real z = rho, a *line* the nodes z
+of one c. In code ``strike`` is K, ``above`` K - 1 to full accuracy, and all logs are natural.
 
 **Aliases.** Nodes are z_j = c + i h j; P = 2 pi/h. As e^(-c u) f(u) has the transform F(c + iy) z^-2,
 by Poisson's formula the sum over all j is sum_j e^(-c j P) f(K + j P): never below f(K), as f >= 0.
@@ -73,21 +74,22 @@ STEEPEST = 20.0  # largest mu: above it, one step among many hides little
 
 
 class Cut(NamedTuple):
-    """chi(x) = exp(-e^(steep (x - at))); ``jump`` for the part of the measure outside of it."""
+    """chi(x) = exp(-e^(k (x - b))), b = ``at``, k = ``steep``; for the bulk, or for the ``jump``."""
 
     at: float
     steep: float
     jump: bool
 
     def exponent(self, x: Any) -> Any:
-        """Return -log chi; above e^600 chi is 0 all the same."""
+        """Return -log chi = e^(k (x - b)), cut at e^600, where chi is 0 all the same."""
         return np.exp(np.where(np.real(x) < self.at + 600 / self.steep, self.steep * (x - self.at), 600.0))
 
 
 class Table(NamedTuple):
-    """Estimates at real tilts: t log E chi' e^(-rho R/t), and log of the part of E e^(-rho (Y - 1)).
+    """Estimates at increasing tilts ``rho``, good to 1e-3, the first from above.
 
-    ``rho`` is increasing; both are good to 1e-3, the first from above.
+    ``power`` is t log E chi' e^(-rho R/t), without a cut log E e^(-rho Y); ``log`` is log(e^rho F(rho)): of E
+    e^(-rho (Y - 1)), all of it or that of the bulk (with chi' for chi) or of the jump.
     """
 
     rho: Array
@@ -96,52 +98,52 @@ class Table(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Nodes of a trapezoid rule of step h, and bounds on its errors."""
+    """Nodes x of a trapezoid rule of step h, and bounds on its errors."""
 
     x: Array  # real parts of the nodes
     weight: Array  # h phi(x)
     strip: float  # error of the step, relative to the integrals along the edges of the strip
-    left: float  # log of the integral missed on the left
-    right: float
+    left: float  # log of a bound on the integral left of the nodes
+    right: float  # and right of them
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Terms h/pi e^(z (K - 1)) F(z) e^z z^-2 of one K, and how they end; serves losses nearby."""
+    """Terms h/pi e^(z (K - 1)) F(z) e^z z^-2 of one K, whose real parts add up to f(K); serves K nearby."""
 
-    z: Complex
+    z: Complex  # nodes c + i h j, j >= 0
     terms: Complex
-    error: Array
+    error: Array  # of each term
     inner: int  # terms that are summed one by one; the others are summed by parts
     strike: tuple[float, float]  # K - 1 and K
-    log_rest: float
-    parts: int
-    mass: float
-    other: tuple[float, float]  # tilt of the far side, and log of its bound on f
+    log_rest: float  # log of a bound on what is not summed, but for |1 - q|^-m
+    parts: int  # m
+    mass: float  # of the measure: 1, or E (1 - prod chi) for the jump
+    other: tuple[float, float]  # c' of the far side, and log of e^(c' K) F(c')/(e |c'|), a bound on f(K)
 
     def at(self, above: float, strike: float) -> tuple[float, float]:
-        """Bound f of K = ``strike``, K - 1 = ``above``."""
+        """Return bounds on f(K), K = ``strike``: aliases only add to the sum, so the upper one has none."""
         c, h, moved = float(self.z[0].real), float(self.z[1].imag), above - self.strike[0]
-        factor = np.exp(moved * self.z)
+        factor = np.exp(moved * self.z)  # of the terms of this K over those of the line's
         terms, size = self.terms * factor, self.error * abs(factor[0])
         n = self.inner
-        total, slip = float(np.sum(terms.real[:n])), float(np.sum(size[:n]))
+        total, error = float(np.sum(terms.real[:n])), float(np.sum(size[:n]))
         log_rest = self.log_rest + c * moved
         if self.parts:
             q, phase = np.exp(1j * strike * h), np.exp(-1j * strike * self.z.imag[n:])
             gap = max(abs(1 - q), TINY)
             log_rest -= self.parts * math.log(gap)
-            change, share, rest = terms[n:] * phase, 1 / (1 - q), 0.0
+            change, share, rest = terms[n:] * phase, 1 / (1 - q), 0.0  # D^i u, q^i/(1 - q)^(i + 1)
             units = 64 * (1 + 1 / gap) * (1 + strike * self.z.imag[n:])
             off = float(np.max(size[n:] + UNIT * units * np.abs(terms[n:])))
             for _ in range(self.parts):
                 rest += share * change[0]
-                slip += abs(share) * off * (1 + 1e-9)
+                error += abs(share) * off * (1 + 1e-9)
                 change, share, off = np.diff(change), share * q / (1 - q), 2 * off
             total += float((rest / phase[0]).real)
         # Terms moved cost a product and an exponential; 64 units a term, and 32 for their sum by pairs.
         units = 96 + 8 * abs(moved) * np.abs(self.z[:n])
-        slip += float(np.sum(np.abs(terms[:n]) * units)) * UNIT
+        error += float(np.sum(np.abs(terms[:n]) * units)) * UNIT
         period = 2 * math.pi / h
         fall = -abs(c) * period
         alias = self.mass * (max(strike, 1.0) + period) * math.exp(fall) / math.expm1(fall) ** 2
@@ -151,12 +153,12 @@ class Line:
             log_alias = log_other + tilt * moved - apart - math.log(max(-math.expm1(-apart), TINY))
             alias += math.exp(log_alias) if log_alias < 700 else math.inf
         rest_size = math.exp(min(log_rest, 700.0))
-        return total - (slip + rest_size + alias) * (1 + 1e-6), total + (slip + rest_size) * (1 + 1e-6)
+        return total - (error + rest_size + alias) * (1 + 1e-6), total + (error + rest_size) * (1 + 1e-6)
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """Puts and calls on the mean ratio of ``steps`` steps of G_mu."""
+    """Bounds (lower, upper) on puts and calls of the module, for mu and t = ``steps``."""
 
     mu: float
     steps: int
@@ -167,27 +169,27 @@ class Allocation:
     def put(self, epsilon: float) -> tuple[float, float]:
         """Bound E (K - Y)_+, K = e^epsilon, |epsilon| at most 700."""
         above, strike = math.expm1(epsilon), math.exp(epsilon)
-        line = self._line(None, self._place(epsilon), -math.inf)
+        line = self._line(None, self._line_loss(epsilon), -math.inf)
         return _clipped(line.at(above, strike), max(above, 0.0), strike)
 
     def call(self, epsilon: float) -> tuple[float, float]:
-        """Bound E (Y - K)_+ by the put, or in two parts where that is wider than 1e-9, relative."""
+        """Bound E (Y - K)_+ by the put + 1 - K, or in two parts where that is wider than 1e-9, relative."""
         above, put = math.expm1(epsilon), self.put(epsilon)
         # K - 1 and each sum cost a few units of the larger one.
         units = 8 * UNIT * (abs(above) + put[1])
         call = _clipped((put[0] - above - units, put[1] - above + units), max(-above, 0.0), 1.0)
         if above > 0 and call[1] - call[0] > self.narrow * call[1]:
-            low, high = self._call(self._place(epsilon), above, math.exp(epsilon))
+            low, high = self._cut_call(self._line_loss(epsilon), above, math.exp(epsilon))
             call = max(call[0], low), min(call[1], high)
         return call
 
-    def _place(self, epsilon: float) -> float:
-        """Return the loss whose line serves this one."""
+    def _line_loss(self, epsilon: float) -> float:
+        """Return the loss of a grid whose line serves this one: a third of a deviation of Y apart."""
         spacing = min(0.1, 0.3 * math.sqrt(math.log1p(math.expm1(min(self.mu**2, 700.0)) / self.steps)))
         return round(epsilon / spacing) * spacing
 
-    def _call(self, place: float, above: float, strike: float) -> tuple[float, float]:
-        """Bound a call in two parts, cut about where one step alone reaches K, or past all that counts."""
+    def _cut_call(self, place: float, above: float, strike: float) -> tuple[float, float]:
+        """Bound a call as bulk and jump, cut about where one step alone reaches K or past all that counts."""
         mu, t = self.mu, self.steps
         reach = math.log1p(math.expm1(place) * t) / mu + mu / 2
         tilts, size = self._sizes(Cut(min(max(reach, 3.0), 9.0 + mu), max(9.0, 2 * mu), jump=False), place)
@@ -204,11 +206,10 @@ class Allocation:
             most = (q + (t - 1) * p) * (1 + off)
             jump = (0.0, most)
             if most > 1e-12 * high and most > 1e-300:
+                # E Y (1 - prod chi) and K E (1 - prod chi).
                 log = math.log1p(-p)
-                gained, paid = (
-                    -math.expm1((t - 1) * log + math.log1p(-min(q, 1 - UNIT))),
-                    -strike * math.expm1(t * log),
-                )
+                gained = -math.expm1((t - 1) * log + math.log1p(-min(q, 1 - UNIT)))
+                paid = -strike * math.expm1(t * log)
                 units = (off + 32 * UNIT) * (gained + paid)
                 put = self._line(outer, place, -math.inf).at(above, strike)
                 jump = _clipped((put[0] + gained - paid - units, put[1] + gained - paid + units), 0.0, most)
@@ -220,22 +221,22 @@ class Allocation:
         return low * (1 - 4 * UNIT), high * (1 + 4 * UNIT)
 
     def _sizes(self, cut: Cut | None, epsilon: float) -> tuple[Array, Array]:
-        """Return the tilts rho on one side of 0, and about log |integrand| of a line through each.
+        """Return the tilts rho of a part, and about log |integrand| of a line through each.
 
-        That is (e^epsilon - 1) rho + log E e^(-rho (Y - 1)) - 2 log |rho|, and rho < 0 for the bulk of a cut.
+        That is (e^epsilon - 1) rho + log E e^(-rho (Y - 1)) - 2 log |rho|; rho < 0 for a bulk, else rho > 0.
         """
         rho, _, log = self._table(cut)
         side = rho < 0 if cut and not cut.jump else rho > 0
         return rho[side], (math.expm1(epsilon) * rho + log - 2 * np.log(np.abs(rho)))[side]
 
     def _grid(self, c: float, aim: float, digits: float, cut: Cut | None) -> Grid:
-        """Lay out nodes for lines of real part c: the ends miss e^-aim, of p on the right of a jump."""
+        """Return nodes for M on lines of real part c, whose ends miss e^-aim, right of a jump p e^-aim."""
         mu, t, bulk = self.mu, self.steps, cut is not None and not cut.jump
         a = self._shift(cut)
         h = 2 * math.pi * a / (digits + 2 * a * a)
         x = np.arange(-80.0, 80.25, 0.25)
         ratio = np.exp(np.minimum(mu * x - mu * mu / 2, 700.0)) * math.cos(mu * a)
-        plain = (a * a - x * x) / 2
+        plain = (a * a - x * x) / 2  # of the 1 in expm1(-w)
         exponent = cut.exponent(x) / 2 if cut and bulk else np.zeros(len(x))
         g = np.maximum(plain - c / t * (ratio - 1) - exponent, plain)
         pull = -c / t * mu * ratio - (cut.steep if cut else 0.0) * exponent  # slope of g, plus x
@@ -250,13 +251,13 @@ class Allocation:
         return Grid(nodes, weight, strip, float(g[left[-1]]) + 0.7, float(g[right[0]]) + 0.7)
 
     def _shift(self, cut: Cut | None) -> float:
-        """Return a, half the width of the strip of complex tilts."""
+        """Return a, by which nodes x are moved down in the strip -2a <= Im x <= 0."""
         return min(1.2, math.pi / 4 / self.mu, math.pi / 6 / cut.steep if cut else math.inf)
 
     def _real_nodes(
         self, digits: float, low: float, high: float, cut: Cut | None
     ) -> tuple[Array, Array, float]:
-        """Return nodes for real tilts, good to e^-digits of the integrals along |Im x| = a, and cos(mu a)."""
+        """Return nodes, weights and cos(mu a) for real tilts: e^-digits is missed of sums on |Im x| = a."""
         a = min(1.2, math.pi / 6 / self.mu, math.pi / 6 / cut.steep if cut else math.inf)
         h = 2 * math.pi * a / (digits + 1 + a * a / 2)
         x: Array = h * np.arange(math.floor(low / h), math.ceil(high / h) + 1, dtype=float)
@@ -265,7 +266,7 @@ class Allocation:
 
     @lru_cache(maxsize=64)  # noqa: B019 - few allocations are kept, by value
     def _masses(self, cut: Cut) -> tuple[float, float, float]:
-        """Return p = E (1 - chi), q = E R (1 - chi), the same for x ~ N(mu, 1), and their relative error.
+        """Return p = E (1 - chi), q = E R (1 - chi), which is p for x ~ N(mu, 1), and their relative error.
 
         That is of rounding: 2^-53 times 64 and the sizes of exponents. Strip and ends miss 4 e^-80 of each.
         """
@@ -275,14 +276,17 @@ class Allocation:
         each = np.stack([weight, weight * np.exp(mu * x - mu * mu / 2)]) * -np.expm1(-exponent)
         # Of the relative error of an exponent e the share e e^-e/(1 - e^-e) <= 1 reaches 1 - e^-e.
         share = np.minimum(exponent, 700) / np.expm1(np.clip(exponent, TINY, 700))
-        units = (
-            64 + 2 * x * x + 8 * mu * (np.abs(x) + mu) + share * (8 + 4 * cut.steep * (np.abs(x) + cut.at))
-        )
+        units = 64 + 2 * x * x + 8 * mu * (np.abs(x) + mu)
+        units += share * (8 + 4 * cut.steep * (np.abs(x) + cut.at))
         sums = np.sum(each, axis=1)
         return float(sums[0]), float(sums[1]), UNIT * float(np.max(np.sum(each * units, axis=1) / sums))
 
     @lru_cache(maxsize=64)  # noqa: B019 - few allocations are kept, by value
     def _table(self, cut: Cut | None) -> Table:
+        """Return the table of a part, at tilts where sums over real nodes are good.
+
+        Without a cut it is centred: t log E e^(-rho (R - 1)/t), by expm1 or, for large tilts, as logarithms.
+        """
         mu, t = self.mu, self.steps
         spread = math.sqrt(math.expm1(min(mu * mu, 700.0)) / t)
         if cut is None:
@@ -325,10 +329,10 @@ class Allocation:
         return Table(*(np.append(some[good], rest) for some, rest in columns))
 
     def _fits(self, rho: Array, log: Array, ends: tuple[float, float], x: Array, cosine: float) -> Array:
-        """Return a mask of the tilts up to the first whose sum over nodes x misses more than 1e-5/t of it.
+        """Return a mask of the tilts before the first whose sum over nodes x misses more than 1e-5/t of it.
 
-        ``log`` is that of each sum; ``cosine`` is cos(mu a). ``ends`` are log of the sum at rho = 0, and of
-        the factor of phi e^(-rho R/t) at the left end.
+        ``log`` is that of each sum; ``cosine`` is cos(mu a). ``ends`` are the logs of
+        the sum at rho = 0, and of what multiplies phi e^(-rho R/t) at the left end.
         """
         mu, t = self.mu, self.steps
         first, last = np.exp(mu * x[[0, -1]] - mu * mu / 2)
@@ -343,7 +347,7 @@ class Allocation:
 
     @lru_cache(maxsize=256)  # noqa: B019 - few allocations are kept, by value
     def _line(self, cut: Cut | None, epsilon: float, floor: float) -> Line:
-        """Place a line at its saddle, or a little to the right: the period is shorter there.
+        """Return the line through the least integrand of a part, or right of it, where the period is shorter.
 
         ``floor`` is the log of an answer next to which that of the line may be negligible.
         """
@@ -355,10 +359,11 @@ class Allocation:
         p = self._masses(cut)[0] if cut else 1.0
         mass = 1.0 if cut is None or bulk else -math.expm1(t * math.log1p(-p))
         most = math.log(mass) + (0.0 if bulk else max(epsilon, 0.0))
-        answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor, -700.0)  # its log, about
+        answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor, -700.0)  # about log f(K)
         if not bulk:
             k = int(np.flatnonzero(size <= size[k] + 3)[-1])
-        # Share of an answer left to aliases and to the nodes that are not summed.
+        # Log of what is left to aliases and to the nodes that are not summed: aliases of the near side, or
+        # the far side where there are any, then give the period.
         c, goal = float(tilts[k]), answer + math.log(1e-14)
         period = (2 - goal) / -c if bulk else (math.log(mass * (strike + 30 / c)) - goal + 2) / c
         other = 2 * c, math.inf
@@ -369,7 +374,7 @@ class Allocation:
             j = int(np.argmin(periods))
             other, period = (float(tilts[farther][j]), float(bound[j]) + 1e-3), max(period, float(periods[j]))
         h = 2 * math.pi / period
-        y, log_rest, parts = self._end(cut, c, h, strike, goal, size[k] + 2 * math.log(abs(c)), p)
+        y, log_rest, parts = self._place_end(cut, c, h, strike, goal, size[k] + 2 * math.log(abs(c)), p)
         inner = math.ceil(y / h) + 1
         z = c + 1j * h * np.arange(inner + parts)
         terms, error = self._terms(z, cut, above, strike, (float(np.interp(c, rho, power)) + c) / t)
@@ -377,15 +382,19 @@ class Allocation:
         weight[0] /= 2
         return Line(z, terms * weight, error * weight, inner, (above, strike), log_rest, parts, mass, other)
 
-    def _end(
+    def _place_end(
         self, cut: Cut | None, c: float, h: float, strike: float, goal: float, start: float, p: float
     ) -> tuple[float, float, int]:
-        """Return the last frequency, the log of a bound on the rest, less that of |1 - q|^-m, and m."""
+        """Return the last frequency y summed, the log of a bound on the rest without |1 - q|^-m, and m.
+
+        These are the module's bounds on nodes not summed, each for the best eta of a grid: ``direct`` for m =
+        0, and for m > 0 the supremum ``around`` [jh, (j + m) h]. ``start`` is log |integrand| at y = 0.
+        """
         mu, t = self.mu, self.steps
         rho, power, _ = self._table(cut)
         cap = min(math.pi / 2 / mu, math.pi / 3 / cut.steep if cut else math.inf)
         eta = np.geomspace(min(1e-3 * cap, 0.1 / math.sqrt(t)), cap, 50)[:, None]
-        # Nodes of a line.
+        # Frequencies tried, up to the most nodes of a line.
         y = np.geomspace(h, h * (2**13) / (4 if cut else 1), 300)
         share, extra = ((t - 1) / t, math.log(3 * t * p)) if cut and cut.jump else (1.0, 0.0)
 
@@ -408,7 +417,7 @@ class Allocation:
             ways.append((m, log, np.maximum(log - m * math.log(chord), last + m * math.log(2 / chord))))
 
         def place(way: tuple[int, Array, Array]) -> tuple[int, float]:
-            """Return the first place at most the goal, or the last one, with its logarithm."""
+            """Return the index of the first y whose bound is at most the goal, or the last, and its bound."""
             fits = np.flatnonzero(way[2] <= goal)
             return (int(fits[0]), goal) if len(fits) else (len(y) - 1, float(way[2][-1]))
 
@@ -416,8 +425,8 @@ class Allocation:
         end = place(best)[0]
         return float(y[end]), float(rest[end]), parts
 
-    def _largest(self, c: float, cut: Cut | None) -> float:
-        """Bound log of the integral of |e^-w| along both edges of the strip, less 2 a^2."""
+    def _bound_edges(self, c: float, cut: Cut | None) -> float:
+        """Bound log of the integral of |e^-w phi| along both edges of the strip from above, less 2 a^2."""
         mu, t, (rho, power, _) = self.mu, self.steps, self._table(cut)
         if cut and not cut.jump:
             rise = np.array([-c / t * math.exp(mu * cut.at - mu * mu / 2)])
@@ -429,12 +438,15 @@ class Allocation:
     def _terms(
         self, z: Complex, cut: Cut | None, above: float, strike: float, log: float
     ) -> tuple[Complex, Array]:
-        """Return e^(z (K - 1)) (M^t e^z, less the bulk's where it is the jump) z^-2, and its error.
+        """Return e^(z (K - 1)) e^z F(z) z^-2 at the nodes of a line, and bounds on its errors.
 
-        ``log`` is about log E e^-w at the real part of the line.
+        F is M^t, for the jump less that of the bulk. ``log`` is about log E e^-w at the real part of the
+        line. M is the ``mean`` over nodes of e^-w, as 1 + the mean of expm1(-w) where that is good
+        (``centred``), or of e^(-z R/t); ``fixed`` and ``per_w`` are its rounding in units, the second of them
+        for each |z|/t.
         """
         mu, t, c, bulk = self.mu, self.steps, float(z[0].real), cut is not None and not cut.jump
-        a, top = self._shift(cut), self._largest(c, cut)
+        a, top = self._shift(cut), self._bound_edges(c, cut)
         centred = bulk or (top < 20 and log > -3)
         aim = 38 + math.log(t) - log
         grid = self._grid(c, aim, aim + (max(top, 0.0) if centred else top), cut)
@@ -456,23 +468,22 @@ class Allocation:
             bulk * (bent * damp + np.minimum(np.abs(inner), 1) * units * (damp + 1))
             + (not centred) * units * damp
         )
-        flat, tilted = np.sum(size * each), np.sum(size * (damp + centred) * (slope + np.abs(ratio) * units))
+        fixed, per_w = np.sum(size * each), np.sum(size * (damp + centred) * (slope + np.abs(ratio) * units))
         if cut and cut.jump:
             p = self._masses(cut)[0]
             outside = -np.expm1(-exponent)
             each = np.abs(outside) * units + bent * np.exp(-exponent.real)
-            flat_out, tilted_out = np.sum(size * damp * each), np.sum(size * damp * np.abs(outside) * slope)
+            fixed_out, per_w_out = np.sum(size * damp * each), np.sum(size * damp * np.abs(outside) * slope)
             outside = outside * weight
             lost_out = 3 * p * lost + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
         terms, error = np.empty(len(z), complex), np.empty(len(z))
-        # Terms computed at once.
-        block = max((2**17) // len(moved), 1)
+        block = max((2**17) // len(moved), 1)  # terms computed at once
         for k in range(0, len(z), block):
             here = z[k : k + block]
             values = (np.expm1 if centred else np.exp)(np.multiply.outer(-here / t, ratio) - inner)
             mean = np.sum(values * weight, axis=1)
             far, shift = np.abs(here) / t, above if centred else strike
-            slip = lost + left + right + UNIT * (flat + far * tilted)
+            slip = lost + left + right + UNIT * (fixed + far * per_w)  # error of the mean
             modulus = np.abs(mean + centred)
             log_mean = complex_log1p(mean, slip).log if centred else np.log(mean)
             # A mean that is not distinguished from 0 has the logarithm -inf: its power is left out.
@@ -486,7 +497,7 @@ class Allocation:
             wrong = np.where(known, t * slip, modulus + slip) * largest
             if cut and cut.jump:
                 part = np.sum((values + centred) * outside, axis=1)
-                slip_out = lost_out + UNIT * (flat_out + far * tilted_out)
+                slip_out = lost_out + UNIT * (fixed_out + far * per_w_out)
                 log_rest = t * complex_log1p(-part / (mean + centred), slip * 0).log
                 value, units_z = value * -np.expm1(log_rest), units_z + 40 * np.abs(log_rest)
                 most = np.log(np.maximum(modulus, np.abs(mean + centred - part)) + slip + slip_out)
@@ -499,7 +510,7 @@ class Allocation:
 
 
 def _largest_exponent(rise: Array, mu: float, steep: float, share: float) -> Array:
-    """Return the largest rise e^(mu u) - share e^(steep u) over all u."""
+    """Return the supremum over u of rise e^(mu u) - share e^(steep u), where the derivative is 0."""
     best = np.log(rise * mu / (share * steep)) / (steep - mu)
     return np.asarray(rise * np.exp(mu * best) * (1 - mu / steep))
 
@@ -515,8 +526,8 @@ def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tup
     least = -math.expm1(epsilon) * (1 - 8 * UNIT) if epsilon < 0 else 0.0
     if most < 1e-300:
         return 0.0, 1e-300
-    # More noise is more private: a shift next to 0 is bounded by a larger one, and from below by 0.
-    # least standard deviation of Y that is resolved
+    # More noise is more private: a mu next to 0 is bounded by a larger one, and from below by 0. Deviations
+    # of Y below 1e-11 are not resolved.
     resolved = max(mu, 1e-11 * math.sqrt(steps))
     allocation = Allocation(resolved, steps)
     with np.errstate(all="ignore"):  # overflow is NaN or infinite, and claims nothing
@@ -532,7 +543,7 @@ def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tup
 
 
 def _clipped(bounds: tuple[float, float], low: float, high: float) -> tuple[float, float]:
-    """Return bounds cut to certain ones, which also replace NaN."""
+    """Return (lower, upper) cut to [low, high], which is certain and replaces NaN."""
     lower, upper = float(np.fmax(bounds[0], low)), float(np.fmin(bounds[1], high))
     return min(lower, high), max(upper, low)
 
@@ -540,7 +551,7 @@ def _clipped(bounds: tuple[float, float], low: float, high: float) -> tuple[floa
 def estimate_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float]:
     """Estimate the loss at which delta(epsilon) = ``delta``, and the slope of log delta there.
 
-    The other steps are replaced by one lognormal variable of their mean and variance.
+    t Y = R_1 + others under Q, the others replaced by a lognormal variable of their mean and variance.
     """
     z = np.linspace(-9.0, 9.0, 721)
     s = math.sqrt(math.log1p(math.expm1(mu * mu) / (steps - 1)))
