@@ -1,11 +1,13 @@
-"""Laws of L of steps chosen at random, by finitely many losses, above and below: products compose them.
+"""Laws of the loss L = log dQ/dP of one step chosen at random, of finitely many losses, to compose.
 
-Steps may be correlated: with the record absent, and X normal with the Gram matrix G of the means of steps,
-the ratio is Y = mean over i of Y_i = e^(X_i - G_ii/2). Let G' >= G in each entry, both Gram matrices, and phi
-convex. Along G + s (G' - G) the derivative of E phi(Y) is half the sum of (G'_ij - G_ij) E phi''(Y) Y_i Y_j
-over all i and j, divided by their number squared: never negative (Kahane 1986; terms of first order cancel,
-as each Y_i has mean 1, so that i = j is like the others). Hockey-sticks of both orders are such expectations.
-So ``Groups`` at or above G in each entry, and those at or below, bound them.
+A law is *above* the true one if its hockey-sticks E_Q (1 - e^(x - L))_+ are at least the true ones for all x,
+and *below* (``merged``) if at most. dQ/dP is the mean *ratio* Y of all steps. They may be correlated: without
+the record (under P) X is normal with the Gram matrix G of the means of steps, and Y = mean over i of Y_i =
+e^(X_i - G_ii/2). Let G' >= G in each entry, both Gram matrices, and phi convex. Along G + s (G' - G) the
+derivative of E phi(Y) is half the sum of (G'_ij - G_ij) E phi''(Y) Y_i Y_j over all i and j, divided by their
+number squared: never negative (Kahane 1986; terms of first order cancel, as each Y_i has mean 1, so that i =
+j is like the others). Hockey-sticks of both orders are such expectations. So ``Groups`` at or above G in each
+entry, and those at or below, bound them.
 """
 
 from __future__ import annotations
@@ -22,28 +24,28 @@ from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import masses
 from tradeoff.pld.units import UNIT
 
-_LEAST = 1e-12  # least mu of a law: a smaller one is a greater one with noise added, and no less private
+_LEAST = 1e-12  # least mu of a law above: pairs of smaller mu are that one with noise added, more private
 _RATIOS = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
 _LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
 
 
 class Block(NamedTuple):
-    """Ratios, increasing, their mass under P, Q at infinity, and relative errors of masses and ratios."""
+    """The law under P of the mean ratio of a block of steps: increasing ratios, maybe 0, and their masses."""
 
     ratio: Array
     mass: Array
-    infinite: float
-    slack: float
-    off: float
+    infinite: float  # mass of Q at the ratio infinity
+    slack: float  # relative error of masses
+    off: float  # relative error of ratios
 
 
 @lru_cache(maxsize=16)
 def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
-    """Return laws of finitely many losses with hockey-sticks above, and below, those of one of ``steps``.
+    """Return laws of finitely many losses above, and below, that of one of ``steps`` independent steps.
 
-    A block of steps is given by the law of its mean ratio under P, and two blocks make a third. Mass between
-    two nodes goes to both, its mean kept: the true pair is made of that one by post-processing, and so is
-    then every pair made of such blocks. Or it goes to its mean: that pair is made of the true one.
+    Two blocks of steps make a third, with ratios on few nodes. For a law above, mass between two nodes goes
+    to both, its mean kept: the true pair is made of that one by post-processing, and so is then every pair
+    made of such blocks. Below it goes to its mean: that pair is made of the true one.
     """
     above = _law(_mean(_single(max(mu, _LEAST), merged=False), steps, merged=False))
     if mu < _LEAST:
@@ -52,7 +54,7 @@ def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
 
 
 class Groups(NamedTuple):
-    """Steps in groups, whose X share variance: G_ij is common, + group in one group, + single for i = j."""
+    """A Gram matrix G_ij = ``common``, + ``group`` for i and j in one group, + ``single`` for i = j."""
 
     steps: int
     size: int  # of a group; the last one may be smaller
@@ -63,9 +65,11 @@ class Groups(NamedTuple):
 
 @lru_cache(maxsize=16)
 def bound_gram(strategy: Any, bins: int, epochs: int) -> tuple[Array, Array]:
-    """Bound Gram matrices of the sums of columns of the steps of each bin: of |C| above, of C below.
+    """Return Gram matrices of bins, from above for |C|, from below for C, the lower triangular ``strategy``.
 
-    Sums of a bin have a term for each epoch, and products one for each step; integers are exact.
+    Step t is in bin t mod bins, and a bin's vector is the sum of the columns of its steps; C is given whole,
+    or by its first column where it is Toeplitz. Sums of a bin have a term for each epoch, and products one
+    for each step; integers are exact.
     """
     steps, entries = bins * epochs, np.array(strategy)
 
@@ -85,10 +89,10 @@ def bound_gram(strategy: Any, bins: int, epochs: int) -> tuple[Array, Array]:
 
 
 def group_bins(gram: Array, *, above: bool) -> Groups:
-    """Return groups of neighbouring bins whose Gram matrix is above, or below, in every entry.
+    """Return groups of neighbouring bins whose Gram matrix is above, or below, ``gram`` in every entry.
 
-    Below, negative entries count as 0. Of the sizes of groups tried it is that whose mean ratio has the
-    variance, the mean of e^(G_ij) - 1, nearest to that of ``gram``.
+    Below, negative entries count as 0. Of the sizes of groups tried it is the best: that with the least, or
+    the largest, variance of the mean ratio, the mean of e^(G_ij) - 1.
     """
     bins, off_diagonal, sign = len(gram), ~np.eye(len(gram), dtype=bool), 1 if above else -1
     best = math.inf, Groups(1, 1, 0.0, 0.0, 0.0)
@@ -112,19 +116,19 @@ def group_bins(gram: Array, *, above: bool) -> Groups:
 def grouped_law(groups: Groups, *, merged: bool) -> AtomicLaw:
     """Return the law above that of correlated steps, or below it (``merged``).
 
-    Given the shared variable, ratios of steps are independent; it multiplies their mean.
+    X_i = Z + Z_group + Z_i has this Gram matrix, with independent normal variables: given Z_group ratios in a
+    group are independent, and e^(Z_group - group/2) multiplies their mean.
     """
     (steps, size), least = groups[:2], 0.0 if merged else _LEAST**2
     common, group, single = (x if x >= _LEAST**2 else least * (x > 0) for x in groups[2:])
     single = max(single, least)
-    if single == 0:  # no loss is less than any
+    if single == 0:  # the law without any loss is below all
         return AtomicLaw(np.zeros(1), np.zeros(1))
     count, rest = divmod(steps, size)
 
     def group_of(n: int) -> Block:
-        return _scaled(
-            _mean(_single(math.sqrt(single), merged=merged), n, merged=merged), group, merged=merged
-        )
+        steps_of_group = _mean(_single(math.sqrt(single), merged=merged), n, merged=merged)
+        return _scaled(steps_of_group, group, merged=merged)
 
     mean = _mean(group_of(size), count, merged=merged)
     if rest:
@@ -133,6 +137,7 @@ def grouped_law(groups: Groups, *, merged: bool) -> AtomicLaw:
 
 
 def _law(block: Block) -> AtomicLaw:
+    """Return the law of the loss log ratio of a block."""
     kept = (block.mass > 0) & (block.ratio > 0)
     loss, log_p = np.log(block.ratio[kept]), np.log(block.mass[kept])
     slack = block.slack + UNIT * (8 + 2 * np.abs(log_p))
@@ -146,7 +151,7 @@ def _law(block: Block) -> AtomicLaw:
 
 
 def _mean(block: Block, n: int, *, merged: bool) -> Block:
-    """Return the block of n independent ones."""
+    """Return the block of the mean of n independent ratios of a block, by halves."""
     if n == 1:
         return block
     half = _mean(block, n // 2, merged=merged)
@@ -156,9 +161,13 @@ def _mean(block: Block, n: int, *, merged: bool) -> Block:
 
 @lru_cache(maxsize=16)
 def _single(mu: float, *, merged: bool) -> Block:
-    """Place a step on nodes: excess/(e^b - e^a) at the right of a cell, deficit/(1 - e^(a-b)) at its left."""
-    # standard deviations of a step that are resolved: e^-144 lies outside
-    reach = mu * 17.0 + mu * mu / 2
+    """Return the block of one step, of L between N(0, 1) and N(mu, 1), by cells [a, b] of losses.
+
+    Above, a cell's P-mass is split to keep its Q-mass: (Q - e^a P)/(e^b - e^a), its ``excess`` over that,
+    goes to e^b, and (P - e^-b Q)/(1 - e^(a-b)), of the ``deficit``, to e^a. Below it is at its mean ratio
+    Q/P.
+    """
+    reach = mu * 17.0 + mu * mu / 2  # 17 deviations: e^-144 lies outside
     inner = _spaced(-reach, reach, mu)
     edges = np.concatenate([[-np.inf], inner, [np.inf]])
     cells = GaussianLaw(mu).cells(edges)
@@ -175,9 +184,9 @@ def _single(mu: float, *, merged: bool) -> Block:
 
 
 def _spaced(low: float, high: float, scale: float) -> Array:
-    """Return nodes between two logarithms of ratios, even where most of them are, sparser farther out.
+    """Return log-ratios as nodes between two, even within about ``scale`` of 0, sparser farther out.
 
-    Their means under P and Q are -scale^2/2 and scale^2/2.
+    A log-ratio of deviation ``scale`` has most of its mass there: its means are +-scale^2/2 under Q and P.
     """
     flat = scale * (1 + scale / 3)
     start, end = (math.asinh(side / flat) for side in (low, high))
@@ -185,7 +194,7 @@ def _spaced(low: float, high: float, scale: float) -> Array:
 
 
 def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
-    """Return logarithms of ratios outside which there is hardly any mass, under P below and under Q above."""
+    """Return log-ratios below which P has less than _LEFT, and above which Q has, on a coarse grid."""
     coarse = np.geomspace(np.min(ratio[ratio > 0]), np.max(ratio), 400)
     at = np.searchsorted(coarse, ratio)
     under_p, under_q = (np.bincount(at, m, len(coarse) + 1) for m in (mass, mass * ratio))
@@ -195,8 +204,7 @@ def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
 
 
 def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool) -> Block:
-    """Return the block of both, with their shares of the steps."""
-    # More than the rounding of any sum here: more at infinity is never more private.
+    """Return the block of first Y_1 + second Y_2, independent ratios of two blocks by shares of the steps."""
     infinite = first * one.infinite + second * two.infinite
     x, y = one._replace(ratio=first * one.ratio), two._replace(ratio=second * two.ratio)
     same = one is two and first == second
@@ -204,7 +212,7 @@ def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool
 
 
 def _scaled(block: Block, variance: float, *, merged: bool) -> Block:
-    """Return the block times an independent ratio of a normal loss: both may be infinite."""
+    """Return the block of Y e^(Z - variance/2), Z independent and normal of that variance."""
     if variance == 0:
         return block
     other = _single(math.sqrt(variance), merged=merged)
@@ -215,15 +223,15 @@ def _scaled(block: Block, variance: float, *, merged: bool) -> Block:
 def _placed(
     one: Block, two: Block, combine: np.ufunc, infinite: float, off: float, *, same: bool, merged: bool
 ) -> Block:
-    """Return the block of sums or products of two independent ratios, on nodes of its own.
+    """Return the block of ``combine`` (sums or products) of two independent ratios, on nodes of its own.
 
     Of the two orders of different ratios of the ``same`` block one is enough, with twice the mass.
     """
-    # Nodes are placed by a sixteenth of the ratios: their ends, and the spread of a lognormal ratio of this
-    # variance.
+    # Nodes are placed by a sixteenth of all pairs: their ends, and the ``scale`` of a lognormal ratio of
+    # their variance.
     few, share = combine.outer(one.ratio[::4], two.ratio[::4]), np.outer(one.mass[::4], two.mass[::4])
     few, share = few.ravel(), share.ravel() / np.sum(share)
-    # ratios whose squares are floats: larger ones do not change a spread
+    # Squares up to 1e300 are floats, and larger ratios do not change a spread.
     scale = float(np.sqrt(np.log1p(np.sum(share * (np.minimum(few, 1e150) - 1) ** 2))))
     nodes = np.append(0.0, np.exp(_spaced(*_ends(few, share), scale)))
     if same:
@@ -231,16 +239,15 @@ def _placed(
         ratio, mass = combine(one.ratio[i], one.ratio[j]), one.mass[i] * one.mass[j] * (2.0 - (i == j))
     else:
         ratio, mass = combine.outer(one.ratio, two.ratio).ravel(), np.outer(one.mass, two.mass).ravel()
-    # Rows are sorted, which makes them quick to place.
     cell = np.searchsorted(nodes, ratio, side="right") - 1
     if merged:
-        nearest = nodes[np.maximum(cell, 1)]
+        nearest = nodes[np.maximum(cell, 1)]  # from which ratios are measured: their means keep their digits
         sums = np.asarray(np.bincount(cell, mass, _RATIOS + 1), dtype=float)
         moved = np.bincount(cell, mass * (ratio - nearest), _RATIOS + 1)
         some = sums > 0
         moved, sums, nodes = moved[some] / sums[some], sums[some], np.append(nodes[1], nodes[1:])[some]
         slack = one.slack + two.slack + UNIT * (int(np.max(np.bincount(cell))) + 16)
-        # A mean of distances to a node, weighted by masses with this error.
+        # Of a mean of distances to a node, weighted by masses with this error.
         off += 4 * slack * float(np.max(np.abs(moved) / (nodes + moved)))
         return Block(nodes + moved, sums, 0.0, slack, off)
     cell = np.minimum(cell, _RATIOS - 1)

@@ -1,9 +1,10 @@
-"""Law of L for shuffled local randomisers, by clones of the record in question.
+"""Law of the loss L for shuffled local randomisers, by clones of the record in question.
 
-Of any randomiser, C ~ Bin(n-1, e^-eps0) others are clones, each of which shows either answer of the record
-with probability 1/2. With m = C + 1 answers of either kind to be seen, a ~ Bin(m, 1/2) of the first and y =
-|m - 2a|/m, the record is a randomised response with tau y = tanh(eps/2), tau = tanh(eps0/2): L = +- 2
-artanh(tau y), P(L = +-) = (1 -+ tau y)/2.
+n records send a randomised answer each, and one of them differs between P and Q; eps0 is the loss of a
+randomiser. Of any randomiser, C ~ Bin(n-1, e^-eps0) others are clones, each of which shows either answer of
+the record with probability 1/2. With m = C + 1 answers of either kind to be seen, a ~ Bin(m, 1/2) of the
+first and y = |m - 2a|/m, the record is a randomised response with tau y = tanh(eps/2), tau = tanh(eps0/2): L
+= +- 2 artanh(tau y), P(L = +-) = (1 -+ tau y)/2.
 
 So the law is a mixture over y, published. Its profile grows with y and is convex in it, which leaves three
 ways to make it small that never overstate privacy: m may be rounded down (an answer more is one clone less),
@@ -93,15 +94,18 @@ from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.special import log_pmf
 from tradeoff.pld.units import UNIT
 
-_REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies outside, and is moved to y = 1
+_REACH = 14.0  # standard deviations of C and of 2a that are listed: e^-98 lies outside, and is moved to y = 1
 _LISTED = 4_000_000  # most pairs of C and a: a second or two
-_SPREAD = 9  # least number of values of o, if there are more
+_SPREAD = 9  # least number of values of o (of b') that are kept, if there are more
 _NODES = 8192  # most values of y: over 14 standard deviations they add 1e-6 of one to its variance
 _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which moves outwards
 
 
 class Randomizer(NamedTuple):
-    """A local randomiser: any of a loss, subsets of so many categories, or a kind by its name."""
+    """A local randomiser of loss eps0: ``kind`` is "rappor", "laplace", another of a blanket 1/r, or None.
+
+    None is subset selection of d = ``size`` of k = ``categories``, or any randomiser without ``categories``.
+    """
 
     epsilon: float
     categories: int | None = None
@@ -120,7 +124,11 @@ class Randomizer(NamedTuple):
 
 @lru_cache(maxsize=16)
 def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
-    """Return the law for shuffled answers, at most as private as they are."""
+    """Return the law of n = ``records`` shuffled answers, at most as private as they are.
+
+    It lists y of the module with its probability, and puts (1 +- tau y)/2 of that at the losses +-2
+    artanh(tau y).
+    """
     # The least epsilon bounds smaller ones: below it products underflow.
     randomizer = randomizer._replace(epsilon=max(randomizer.epsilon, 1e-300))
     epsilon, both, neither = randomizer.epsilon, *randomizer.others
@@ -128,7 +136,7 @@ def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
         odds = log(expm1(epsilon) / (randomizer.categories or 1))  # C ~ Bin(n - 1, 1/(1 + e^odds))
         c, w, error, lost, outer = _clones(float(odds.upper), records - 1)
         w[-1] += outer
-        starts = _starts(len(c), c[-1])
+        starts = _class_starts(len(c), c[-1])
         parts = zip(c[starts] + 1, np.add.reduceat(w, starts), strict=True)
         listed = [*(_answers(m, share, error) for m, share in parts), _at_one(lost)]
     else:
@@ -155,13 +163,17 @@ Listed = tuple[Array, Array, Array]  # y, its probability and the relative error
 
 
 def _distances_of_many(epsilon: float, others: int, both: Bounds, neither: Bounds) -> list[Listed]:
-    """List y z, where outcomes agree with both records, or with neither."""
+    """List y z of the module, for outcomes that agree with both records (b > 0) or with neither (c > 0).
+
+    For classes of C, the number of other answers of either kind: values of o, and of y for each of the
+    answers that the record itself may send, of either kind (``own`` 1), of neither, or of both.
+    """
     # Masses of an answer of either kind, and of others, times D e^-eps0, which no loss makes too large.
     e, q = exp(epsilon), exp(-epsilon)
     gain, rare = -expm1(-epsilon), neither * q
     total, rest = 1 + q + both + rare, gain * (1 + both)
     odds = min((log((gain + both + rare) / 2) + epsilon).mid, 700.0)
-    # Odds of other outcomes to be of both kinds, and of the rest to be of neither; fewer are less private.
+    # Log-odds against other outcomes being of both kinds, and the rest of neither; fewer are less private.
     odds_of_parts = tuple(
         max(float((log(against / part) + epsilon).upper), -700.0) if part.lower else math.inf
         for against, part in ((rest + rare, both), (rest, neither))
@@ -169,7 +181,7 @@ def _distances_of_many(epsilon: float, others: int, both: Bounds, neither: Bound
     c, w, error, *lost = _clones(odds, others)
     error += _odds_error(odds, c)
     lost.append(1e-290 if odds == 700 else 0.0)  # more than the mass of C > 0, rarer than floats hold
-    starts, listed = _starts(len(c), c[-1] * _SPREAD**2), [_at_one(sum(lost), error)]
+    starts, listed = _class_starts(len(c), c[-1] * _SPREAD**2), [_at_one(sum(lost), error)]
     stops = np.append(starts[1:], len(c)) - 1
     values = max(_SPREAD, int(_LISTED / (2 * _REACH * len(starts) * math.sqrt(c[-1] + 1))))
     # The law of o is computed for 128 numbers of other answers at most.
@@ -195,11 +207,15 @@ def _distances_of_many(epsilon: float, others: int, both: Bounds, neither: Bound
 
 
 def _at_one(weight: float, slack: float = 0.0) -> Listed:
+    """List y = 1, the least private, with this probability."""
     return np.ones(1), np.array([weight]), np.array([slack + 4 * UNIT])
 
 
 def _clones(odds: float, others: int) -> tuple[Array, Array, float, float, float]:
-    """Return C with probabilities, their relative error, and bounds on those below and above."""
+    """Return C ~ Bin(others, 1/(1 + e^odds)) within reach: values, probabilities, their relative error.
+
+    The last two are bounds on the probabilities of what lies below and above.
+    """
     mean = others * expit(-odds)
     reach = _REACH * np.sqrt(mean * expit(odds)) + _REACH
     low, high = max(0, int(mean - reach)), min(others, int(mean + reach) + 1)
@@ -213,18 +229,21 @@ def _clones(odds: float, others: int) -> tuple[Array, Array, float, float, float
 
 
 def _odds_error(odds: float, c: Array) -> float:
-    """Bound the relative error of P(C = c), whose derivative by the odds is E C - c; they err by units."""
+    """Bound the relative error of P(C = c) by 32 units of the odds, as d log P(C = c)/d odds = E C - c."""
     return float(32 * UNIT * (1 + abs(odds)) * (c[-1] - c[0] + _REACH))
 
 
-def _starts(size: int, highest: float) -> Index:
-    """Return where classes of C start, few enough that all of a can be listed for each."""
+def _class_starts(size: int, highest: float) -> Index:
+    """Return where classes of values of C start, so few that all of a ~ Bin(C, 1/2) is listed for each."""
     classes = min(512, 1 + int(_LISTED / (_REACH * np.sqrt(highest + 1) + 1)))
     return np.arange(0, size, -(-size // classes))
 
 
 def _spread_counts(odds: float, trials: int, values: int) -> tuple[Array, Array, float, float]:
-    """Spread C to both sides on so few of its values; return these as ``_clones`` does."""
+    """Return C ~ Bin(trials, 1/(1 + e^odds)), spread to both sides on so few of its ``values``.
+
+    As ``_clones`` does, but for what lies above, which is added to the last value.
+    """
     if odds > 700:  # rarer than floats hold
         return np.zeros(1), np.ones(1), 0.0, 0.0
     c, w, error, lost, above = _clones(odds, trials)
@@ -236,7 +255,7 @@ def _spread_counts(odds: float, trials: int, values: int) -> tuple[Array, Array,
 
 
 def _around_mean(x: Array, weight: Array, size: int) -> Array:
-    """Return nodes from the least to the largest x, of which few have weight, denser around the mean."""
+    """Return ``size`` nodes from the least to the largest x, quadratically denser around the mean."""
     low, mean, high = np.min(x), np.sum(weight * x) / np.sum(weight), np.max(x)
     t = np.linspace(-1.0, 1.0, size)
     nodes = mean + np.where(t < 0, mean - low, high - mean) * t * np.abs(t)
@@ -247,10 +266,11 @@ def _around_mean(x: Array, weight: Array, size: int) -> Array:
 def _spread_others(
     odds: tuple[float, ...], weight: float, trials: int, values: int
 ) -> tuple[Array, Array, float, float]:
-    """Spread o, of outcomes that agree with both, of a ``weight``, and with neither, as ``_spread_counts``.
+    """Return o = weight b' + c' spread to few values, as ``_spread_counts`` does.
 
-    Given b', c' ~ Bin(trials - b', .): one b' more replaces a coin of c' by a weight of at least 1, and adds
-    more to a convex function of o where o is larger. So its mean is convex in b', which may be spread first.
+    b' ~ Bin(trials, .) outcomes agree with both records, c' with neither, by the log-odds against. Given b',
+    c' ~ Bin(trials - b', .): one b' more replaces a coin of c' by a weight of at least 1, and adds more to a
+    convex function of o where o is larger. So its mean is convex in b', which may be spread first.
     """
     counts, shares, error, lost = _spread_counts(odds[0], trials, _SPREAD)
     parts = [_spread_counts(odds[1], trials - int(b), values) for b in counts]
@@ -273,7 +293,7 @@ def _spread_to(nodes: Array, x: Array, weight: Array) -> Array:
 
 
 def _answers(m: float, weight: float, slack: float) -> tuple[Array, Array, Array]:
-    """Return y = (m - 2a)/m for a ~ Bin(m, 1/2) with the probabilities of both signs, times a weight."""
+    """List y = |m - 2a|/m for a ~ Bin(m, 1/2), its probability times a weight; what lies outside at y = 1."""
     low, middle = max(0, int(m / 2 - _REACH / 2 * np.sqrt(m) - 1)), int(m // 2)
     a = np.arange(low, middle + 1, dtype=float)
     log_b, error = log_pmf(a, int(m), 0.0)
@@ -284,16 +304,17 @@ def _answers(m: float, weight: float, slack: float) -> tuple[Array, Array, Array
 
 
 def _geometric(ratio: float) -> float:
-    """Bound the sum of all that follows a term, relative to it, where ratios fall from ``ratio`` < 1 on."""
+    """Bound the sum of all terms after one, over it: ratio/(1 - ratio), as ratios of neighbours fall."""
     return float(ratio / (1 - ratio) * (1 + 16 * UNIT))
 
 
 def _added(at: Index, weight: Array, size: int) -> Array:
+    """Return the sums of the weights at each index below ``size``."""
     return np.asarray(np.bincount(at, weight, size), dtype=float)
 
 
 def _spread(y: Array, weight: Array, slack: Array) -> tuple[Array, Array, Array]:
-    """Add up weights of the same y; where there are too many, spread each to its neighbours on a grid."""
+    """Add up weights of the same y; of more than _NODES, spread each to both sides on a grid of these."""
     if len(y) <= _NODES:
         nodes, at = np.unique(y, return_inverse=True)
         return nodes, _added(at, weight, len(nodes)), np.full(len(nodes), np.max(slack) + UNIT * len(y))
@@ -310,7 +331,10 @@ def _spread(y: Array, weight: Array, slack: Array) -> tuple[Array, Array, Array]
 
 
 def _laplace_answers(epsilon: float, records: int, y: Array, weight: Array) -> Listed:
-    """List y of Laplace noise, at most as large as those of any randomiser with such a blanket."""
+    """Return y of Laplace noise: the smaller E (y - s)_+ of its own bound and of that for b = 0, at nodes s.
+
+    Linear between nodes, it is convex, and the rises of its slope are the masses of y there.
+    """
     tau, high = math.tanh(epsilon / 2), min(8 * math.sqrt(float(np.sum(weight * y * y))), 1.0)
     near = np.linspace(0.0, high, 129)[:-1]
     nodes = np.append(near, np.geomspace(high, 1.0, 64) if high < 1 else 1.0)
@@ -325,7 +349,11 @@ def _laplace_answers(epsilon: float, records: int, y: Array, weight: Array) -> L
 
 
 def _laplace_sticks(epsilon: float, records: int, s: Array) -> Array:
-    """Bound the mean of (|tanh(L/2)| - s)_+ for Laplace noise from above."""
+    """Bound the mean of (|tanh(L/2)| - s)_+ for Laplace noise from above, E (Z_1 + ... + Z_n)_+/n of the module.
+
+    ``base`` is the law of Z, and v that of a sum of m of them, a row for each s, at h k/theta for -half <= k
+    < half but for the mass ``stay`` and ``still`` of no Z at all; ``added`` is excess above the lattice.
+    """
     half, cells, rows = 1024, 512, len(s)
     theta, kept, k = math.expm1(epsilon), math.exp(-epsilon / 2), np.arange(cells + 1) / cells
     # X in cells from x to x e^4a has mean x e^2a there: both ends of all cells have the same shares.
@@ -342,7 +370,7 @@ def _laplace_sticks(epsilon: float, records: int, s: Array) -> Array:
             base += _added(at, (share * (p * kept / 2)).ravel(), base.size).reshape(base.shape)
     x, deviation = np.maximum(np.arange(-half, half), 0), math.sqrt(kept * float(p @ size**2))
     v, still, stay, m, added = base, 1 - kept, 1 - kept, 1, np.zeros(rows)
-    # Errors of masses, and of means of x_+; means of the other sums.
+    # Errors of masses, and of means of x_+; means of x_+ of the sums that were joined.
     errors = start = np.array(
         [2 * UNIT + kept * (1e-13 + 8 * UNIT * epsilon), kept * (1e-12 + 1e-14 * epsilon)]
     )
@@ -372,7 +400,7 @@ def _laplace_sticks(epsilon: float, records: int, s: Array) -> Array:
 
 
 def _thinned(lattice: Array) -> Array:
-    """Leave out every other node, whose mass goes to both sides."""
+    """Return masses on every other node of a lattice; those between go to both sides by half."""
     result, moved = lattice[:, ::2].copy(), lattice[:, 1::2] / 2
     result += moved
     result[:, 1:] += moved[:, :-1]
@@ -381,9 +409,10 @@ def _thinned(lattice: Array) -> Array:
 
 @lru_cache(maxsize=16)
 def shuffled_pair_law(randomizer: Randomizer, records: int, *, reverse: bool) -> AtomicLaw:
-    """Return the law of one pair of data sets, or a more private one that follows from it.
+    """Return the law of the module's pair behind lower bounds, or a more private one that follows from it.
 
-    All records are alike under the null hypothesis, or under the alternative if ``reverse``.
+    All records are alike under P, or under Q if ``reverse``. Outcomes are pairs of s and a: e^L = ``ratio`` =
+    1 + ``change``.
     """
     epsilon, (both, neither) = randomizer.epsilon, randomizer.others
     e, q, drop = math.exp(epsilon), exp(-epsilon), -math.expm1(-epsilon)
@@ -394,7 +423,7 @@ def shuffled_pair_law(randomizer: Randomizer, records: int, *, reverse: bool) ->
         counts, masses, error, below, above = _clones(odds, records)
         masses[-1] += above
         error += _odds_error(odds, counts)
-        at = _starts(len(counts), counts[-1])
+        at = _class_starts(len(counts), counts[-1])
         starts, weights, left_out = counts[at], np.add.reduceat(masses, at), below > 0
     parts = []
     for s, w in zip(starts, weights, strict=True):
@@ -428,5 +457,5 @@ def shuffled_pair_law(randomizer: Randomizer, records: int, *, reverse: bool) ->
 
 
 def _log_ratio(change: Array, ratio: Array) -> Array:
-    """Return the logarithm of ratio = 1 + change, from the one that keeps its digits."""
+    """Return log ratio, ratio = 1 + change, by log1p(change) where that is small."""
     return np.where(np.abs(change) < 0.5, np.log1p(np.maximum(change, -0.5)), np.log(ratio))
