@@ -349,10 +349,10 @@ def _laplace_answers(epsilon: float, records: int, y: Array, weight: Array) -> L
 
 
 def _laplace_sticks(epsilon: float, records: int, s: Array) -> Array:
-    """Bound the mean of (|tanh(L/2)| - s)_+ for Laplace noise from above, E (Z_1 + ... + Z_n)_+/n of the module.
+    """Bound E (|tanh(L/2)| - s)_+ = E (Z_1 + ... + Z_n)_+/n of Laplace noise from above, see the module.
 
-    ``base`` is the law of Z, and v that of a sum of m of them, a row for each s, at h k/theta for -half <= k
-    < half but for the mass ``stay`` and ``still`` of no Z at all; ``added`` is excess above the lattice.
+    ``base`` is the law of Z and v that of a sum of m of them, rows for s, on -half <= k < half in steps h,
+    without the masses ``stay`` and ``still`` of all Z = 0; ``added`` is the mean excess above the lattice.
     """
     half, cells, rows = 1024, 512, len(s)
     theta, kept, k = math.expm1(epsilon), math.exp(-epsilon / 2), np.arange(cells + 1) / cells
