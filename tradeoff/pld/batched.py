@@ -1,4 +1,9 @@
-"""Sampled normal pairs of a product as rows of arrays, one a factor, and the transform of them all."""
+"""Sampled normal pairs of a product as rows of arrays, one a factor, and the transform of them all.
+
+A *component* has dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi, phi standard normal and l = mu x
+- mu^2/2 of ``scale`` mu here; b and d are its shares, g = b - d. A *sketch* is a few points that represent a
+law, for planning. ``counts`` say how often each law of a product occurs.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +28,10 @@ from tradeoff.pld.units import UNIT, few_bits
 def batch_factors(
     laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]
 ) -> tuple[list[Transformed], list[int]]:
-    """Return the same product with alike laws in one, counted once."""
+    """Return laws and counts of the same product, with alike laws as one factor, a ``Batch``, counted once.
+
+    Laplace laws with one count are one ``LaplaceBatch``, with that count.
+    """
     alike: dict[tuple[Any, ...], list[tuple[Component, PrivacyLossDistribution, int]]] = {}
     factors: list[tuple[Transformed, int]] = []
     laplace: dict[int, list[LaplaceLaw]] = {}
@@ -35,7 +43,7 @@ def batch_factors(
         if part is None:
             factors.append((law, n))
             continue
-        # Rows have in common whole shares, which is greater, and the scale by a factor of 2.
+        # Rows have in common which shares are 0 or 1, which is greater, and the scale by a factor of 2.
         kinds = [-1.0 if 0 < rate.part < 1 else rate.part for rate in (part.b, part.d)]
         # With a share above one half no path exists next to the line: see ``NormalBase.rule``.
         is_steep = max(part.b.part, part.d.part) > MOST
@@ -43,14 +51,14 @@ def batch_factors(
         alike.setdefault(key, []).append((part, law, n))
     for key in sorted(alike):
         alike[key].sort(key=lambda row: row[0].base.scale)  # rows of one group are about as long then
-        # Rows at most: arrays are long enough by then, and between groups factors that decayed are skipped;
-        # fewer where no path avoids quadratures of a hundred thousand nodes.
-        most = 8 if key[0] else 64
-        for start in range(0, len(alike[key]), most):
-            parts, each, powers = zip(*alike[key][start : start + most], strict=True)
+        # Rows of a batch: arrays are long enough by then, and the engine skips whole factors that have
+        # decayed; fewer where no path avoids quadratures of a hundred thousand nodes.
+        rows = 8 if key[0] else 64
+        for start in range(0, len(alike[key]), rows):
+            parts, each, powers = zip(*alike[key][start : start + rows], strict=True)
             factors += [(Batch(parts, powers), 1)] if len(parts) > 1 else [(each[0], powers[0])]
-    for n, rows in laplace.items():
-        groups = (rows[start : start + 64] for start in range(0, len(rows), 64))
+    for n, same in laplace.items():
+        groups = (same[start : start + 64] for start in range(0, len(same), 64))
         factors += [(LaplaceBatch(group) if len(group) > 1 else group[0], n) for group in groups]
     return [law for law, _ in factors], [n for _, n in factors]
 
@@ -58,7 +66,7 @@ def batch_factors(
 def sketches(
     laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]
 ) -> list[tuple[PlanningPoints, int]]:
-    """Return the planning points of all factors; of sampled normal pairs a third or a sixth is enough.
+    """Return the sketches of all laws with their counts; of sampled normal pairs every third or sixth point.
 
     They are equidistant, h = 0.32 or 0.63 deviations apart then, so that moments of mildly steep losses stay
     known to e^(a^2/2 - 2 pi a/h), relative, a = pi/mu: e^-15 or e^-18. Planning a thousand factors takes a
@@ -68,9 +76,8 @@ def sketches(
     for k, part in enumerate(map(_sampled_normal, laws)):
         if part is not None and part.base.scale <= 4.0:  # largest mu of which sketches are thinned out
             (loss, log_p), n = result[k]
-            step = (
-                6 if part.base.scale <= 1.5 and len(laws) > 8 else 3
-            )  # of few laws they are rare losses, too
+            # A sketch of few laws is for rare losses, too.
+            step = 6 if part.base.scale <= 1.5 and len(laws) > 8 else 3
             result[k] = PlanningPoints(loss[::step], log_p[::step] + math.log(step)), n
     return result
 
@@ -87,23 +94,23 @@ def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
 
 
 def rarely_sampled(law: PrivacyLossDistribution, count: int) -> Component | None:
-    """Return the component of normal pairs that is sampled with a rate up to one half; None for others."""
+    """Return the component of a normal pair sampled with rate b <= 1/2 under Q (d = 0); None for others."""
     part = _sampled_normal(law)
-    # Rounds above which none of them is rare, and rounding is all that counts.
+    # Above 1e9 rounds none of them is rare, and rounding is all that counts.
     if part is None or part.k != 1 or part.g < 0 or part.d.part or part.b.part > MOST or count > 10**9:
         return None
     return part
 
 
 def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> PrivacyLossDistribution:
-    """Return the law without its rarest losses or parts, if it is of sampled normal pairs or a mixture.
+    """Return the law without its rarest losses or parts, if it is of a sampled normal pair or a mixture.
 
-    In ``count`` rounds they have a mass of about e^-level, which changes no answer but makes M(c) huge for
-    large c.
+    In ``count`` rounds they have a mass of about e^-level, which changes no answer but makes M(c) = E_P
+    e^(cL) huge for large c. The result's mass at +inf bounds what Q lacks.
     """
     inner = law.base if isinstance(law, ReversedPLD) else law
     if isinstance(inner, MixtureLaw):
-        # Nats by which rarer means may be left out: answers lack 1e-6 of themselves at most.
+        # 7 nats more may be left out of means that are rare anyway: answers lack 1e-6 of themselves at most.
         return _without_rare_means(law, inner, math.exp(7.0 - level) / (3 * count))
     if type(inner) is MixturePLD:
         parts = sorted(inner.parts, key=lambda part: part[0])
@@ -130,13 +137,14 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
 def _without_rare_means(
     law: PrivacyLossDistribution, base: MixtureLaw, most: float
 ) -> PrivacyLossDistribution:
-    """Return the law of P* and Q*, if their means span half as much or less; others stay as they are.
+    """Return the law of P* and Q* without rare means, if the rest spans half as much or less; else ``law``.
 
-    P >= (1 - b) P*, and Q <= (1 - a) Q* + a rest of mass a. As they are in the order of likelihood ratios,
-    delta is at least that of P* and Q*. A round at a time, delta of n rounds at s = e^x is at most that of Q*
-    against P, and 1 - (1 - a)^n more; that one is at most that against P* at s' = s (1 - b)^n, which is above
-    the one at s by (s - s') P*(S) at most, S where dQ* >= s' dP*: by (1 - b)^-n - 1. Together it is less than
-    1 - (1 - a - 2 b)^n more, as n (a + b) is below 1/4.
+    ``law`` is that of ``base`` or of its other order; ``most`` bounds b and a below. P >= (1 - b) P*, and Q
+    <= (1 - a) Q* + a rest of mass a. As they are in the order of likelihood ratios, delta is at least that of
+    P* and Q*. A round at a time, delta of n rounds at s = e^x is at most that of Q* against P, and 1 - (1 -
+    a)^n more; that one is at most that against P* at s' = s (1 - b)^n, which is above the one at s by (s -
+    s') P*(S) at most, S where dQ* >= s' dP*: by (1 - b)^-n - 1. Together it is less than 1 - (1 - a - 2 b)^n
+    more, as n (a + b) is below 1/4.
     """
     pair, p, q = base.pair.without_rare_means(most)
     if pair.spread > base.pair.spread / 2:
@@ -149,7 +157,7 @@ def _without_rare_means(
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Components with multiplicities, alike but for their scale and shares."""
+    """A product of components ``parts``, each ``counts`` times, alike but for scales and shares."""
 
     parts: Sequence[Component]
     counts: Sequence[int]
@@ -170,11 +178,12 @@ class Batch:
 
 
 def _columns(rows: Sequence[Sequence[float]]) -> list[Any]:
+    """Return the entries of rows as arrays (rows, 1), one for each place in a row."""
     return [np.array(column, dtype=float)[:, None] for column in zip(*rows, strict=True)]
 
 
 class BatchedTransform(QuadratureTransform):
-    """The transform of a product of rows; ``log`` is the sum of n_i times theirs."""
+    """The transform of a batch; row i, to the power n_i, errs by e^-digits/n_i (``each`` its digits)."""
 
     def __init__(self, batch: Batch, c: float, digits: float) -> None:
         self.batch, self.each = batch, [digits + math.log(n) for n in batch.counts]
@@ -190,18 +199,19 @@ class BatchedTransform(QuadratureTransform):
         return None if None in rules else _padded(path_points, self.batch.column, self.c, rules)
 
     def _rules(self, y: Sequence[float | None]) -> list[Any]:
-        """Return the rule of each row for frequencies up to y; None where one for all does not exist."""
+        """Return the rule of each row for frequencies up to its y, or a path for all of them for y None."""
         bases: list[Any] = [part.base for part in self.batch.parts]
         rows = zip(bases, self.batch.parts, self.each, y, strict=True)
         return [base.rule(part, self.c, digits, top) for base, part, digits, top in rows]
 
 
 def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezoid]) -> QuadratureNodes:
-    """Return the nodes of all rules, as many in every row: padding has a weight that is 0 in floats."""
+    """Return the nodes of all rules that ``points`` keeps, (rows, nodes); those that pad have mass 0."""
     rule = Trapezoid(*_columns(rules))
     place = rule.first + np.arange(int(np.max(rule.last - rule.first)) + 1.0)
     result, kept = points(column, c, rule, np.minimum(place, rule.last))
     kept = kept & (place <= rule.last)
+    # From the first to the last node that is kept, moved to the start of its row.
     start = np.argmax(kept, axis=1)
     size = kept.shape[1] - np.argmax(kept[:, ::-1], axis=1) - start
     index = np.minimum(start[:, None] + np.arange(int(np.max(size))), kept.shape[1] - 1)

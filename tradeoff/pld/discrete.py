@@ -1,8 +1,8 @@
-"""Laws of L made of point masses, as logarithms so that a million rounds do not underflow.
+"""Laws of the loss L = log dQ/dP made of point masses, as logarithms: a million rounds do not underflow.
 
-Also those between integer noises and their shifts (discrete normal laws, sums of coins, Poisson counts), of
-their products and of the greatest profile of these. Products on one lattice and greatest profiles are sums of
-positive terms in extended precision; where floats have none, there are no such laws.
+Also those between integer noises and their shifts (discrete normal laws, sums of coins, Skellam noise), of
+their products, and of the greatest *profile* delta(eps) of several laws. Products on one lattice and greatest
+profiles are sums of positive terms in extended precision (long double); without that there are no such laws.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from tradeoff.pld.units import TINY, UNIT
 
 MAX_ATOMS = 4_000_000  # most atoms of one law
 LOST = 1e-300  # bound on the mass of atoms that are left out; e^-750 and less in truth
-EVERYWHERE = -math.inf, math.inf  # where atoms of far tails were left out
+EVERYWHERE = -math.inf, math.inf  # ``outside`` of laws whose far tails were left out
 
 
 @dataclass(frozen=True, eq=False)
 class AtomicLaw(PrivacyLossDistribution):
-    """Finitely many losses, increasing; ``slack`` is relative, of masses, ``lost`` bounds the mass left out.
+    """Finitely many losses, increasing, and log P-masses; masses are known to 1 +- ``slack``.
 
-    Losses that are left out are inside ``outside``, unless ``lost`` is below all deltas that matter.
+    ``lost`` bounds the mass of losses left out, under P and Q, which are inside ``outside`` (low, high) if
+    given.
 
     ``position`` bounds the error of every loss; by default it is 8 units of the loss and 16 of the square of
     a unit: the cost of the logarithm of a ratio of masses that are differences of floats
@@ -85,10 +86,10 @@ class AtomicLaw(PrivacyLossDistribution):
         return min(ends[0], low), max(ends[1], high)
 
     def sketch(self) -> PlanningPoints:
-        each = -(-len(self.loss) // 2**17)  # most points of a sketch, which only choices are made of
-        if each <= 1:
+        run = -(-len(self.loss) // 2**17)  # atoms of one point: 2^17 points are enough to plan with
+        if run <= 1:
             return PlanningPoints(self.loss, self.log_p)
-        starts = np.arange(0, len(self.loss), each)
+        starts = np.arange(0, len(self.loss), run)
         log_p = np.logaddexp.reduceat(self.log_p, starts)
         share = np.exp(self.log_p - np.repeat(log_p, np.diff(np.append(starts, len(self.loss)))))
         return PlanningPoints(np.add.reduceat(share * self.loss, starts), log_p)
@@ -99,15 +100,13 @@ class AtomicLaw(PrivacyLossDistribution):
 
 
 def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLaw:
-    """Return the law of f_{0,delta} (x) f: masses shrink by 1 - delta, the rest is at infinity.
+    """Return the law of f_{0,delta} (x) f for f of ``law``: masses shrink by 1 - delta, the rest is at +-inf.
 
     ``kept`` is log(1 - delta), to 8 units of itself, where it is known better than by delta: a delta known to
     4 units leaves 1 - delta known to 4 delta/(1 - delta), its logarithm to 2 more; a sum costs one.
     """
-    low, high = (
-        combine_masses_at_infinity([mass, delta], [1, 1])
-        for mass in (law.mass_at_minus_infinity, law.mass_at_plus_infinity)
-    )
+    low, high = law.mass_at_minus_infinity, law.mass_at_plus_infinity
+    low, high = (combine_masses_at_infinity([mass, delta], [1, 1]) for mass in (low, high))
     log_kept = math.log1p(-delta) if kept is None else kept
     off = 8 * delta * math.exp(-log_kept) if kept is None else 8 * abs(log_kept)
     log_p = law.log_p + log_kept
@@ -117,7 +116,7 @@ def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLa
 
 @dataclass(frozen=True, eq=False)
 class BinomialLaw(AtomicLaw):
-    """n rounds of f_{epsilon,0}, written out."""
+    """n rounds of f_{epsilon,0}, written out as the atoms of their product."""
 
     epsilon: float = 0.0
     n: int = 1
@@ -168,9 +167,7 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
 
     Between edges that are distinct floats it would have no mass at all. Other laws stay as they are.
     """
-    # Losses nearer to 0 are one atom there, as their sums and cells would have no digits; the mass of such a
-    # law farther away is below all floats.
-    near = 1e-290
+    near = 1e-290  # sums and cells of losses nearer to 0 than this have no digits
     if not law.continuous:
         return law
     try:
@@ -180,7 +177,7 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
     if max(map(abs, ends)) > near:
         return law
     far = np.abs(law.atoms.loss) > near
-    loss, log_p, slack, known = (each[far] for each in law.atoms)
+    loss, log_p, slack, loss_error = (each[far] for each in law.atoms)
     mass, position = np.exp(log_p), None
     # Exponentials cost 8 units, mass_at_minus_infinity is known to 16, and each difference costs one.
     error = float(np.sum(mass * (slack + 9 * UNIT))) + UNIT * (17 * law.mass_at_minus_infinity + len(mass))
@@ -190,7 +187,7 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
         off = min(error / rest + UNIT * (8 + 2 * abs(log_rest)), 1.0)
         own = np.zeros(1), np.array([log_rest]), np.array([off])
         loss, log_p, slack = in_order([(loss, log_p, slack), own])
-        position = float(np.max(known, initial=near))
+        position = float(np.max(loss_error, initial=near))
     ends = law.mass_at_minus_infinity, law.mass_at_plus_infinity
     return AtomicLaw(loss, log_p, *ends, slack, law.lost, position)
 
@@ -205,7 +202,7 @@ class DiscreteGaussianLaw(AtomicLaw):
     outside: tuple[float, float] | None = EVERYWHERE
 
     def sketch(self) -> PlanningPoints:
-        """Return every k-th atom for k of its neighbours, k <= sigma/2.
+        """Return every k-th atom, with the mass of k, k <= sigma/2.
 
         By Poisson summation all tilted sums change by e^-(2 pi^2 sigma^2/k^2) <= e^-78, relative.
         """
@@ -240,7 +237,7 @@ def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
 
 
 class DiscreteGaussianTransform(Transform):
-    """The discrete Gaussian with sigma >= 1, by Poisson summation.
+    """The transform of the discrete Gaussian shifted by s, with sigma >= 1, by Poisson summation.
 
     Tilted by c its mass at x is proportional to e^(-(x - x0)^2/2 sigma^2), x0 = c s, and at the frequency t =
     y s/sigma^2 of x the sum over all integers is sum_j e^(-2 pi i j x0 - sigma^2 (2 pi j - t)^2/2) up to a
@@ -248,6 +245,8 @@ class DiscreteGaussianTransform(Transform):
     """
 
     def __init__(self, sigma: float, shift: int, c: float) -> None:
+        # x0 of the class is ``centre``, t = y ``pace``; ``base`` and ``rest`` are sums over j != 0, with
+        # cos(2 pi j x0) and without, at t = 0 over the term j = 0.
         self.sigma, self.shift, self.pace, self.centre = sigma, shift, shift / sigma**2, c * shift
         # Frequencies 2 pi j next to the nearest: each adds at most e^(-4 pi^2 sigma^2) of the one before it,
         # less than a unit for |j| = 3, and 1e-68 for |j| = 2 from sigma = 2 on.
@@ -311,7 +310,7 @@ class DiscreteGaussianTransform(Transform):
 
 @lru_cache(maxsize=128)  # every question of a plan needs all its laws; each has at most 2 MiB
 def skellam_law(variance: float, shift: int) -> AtomicLaw:
-    """Return the law of log p(x - shift)/p(x), p(x) = e^-v I_|x|(v) with v the variance.
+    """Return the law of log p(x - shift)/p(x), p(x) = e^-v I_|x|(v) with v the variance (Skellam noise).
 
     P(x > r) is at most e^-(r asinh(r/v) - (sqrt(r^2 + v^2) - v)) (Chernoff), and I_(k-1) = I_(k+1) + 2 k/v
     I_k: sums of positive terms in balls.
@@ -321,9 +320,9 @@ def skellam_law(variance: float, shift: int) -> AtomicLaw:
         r = (low + reach) // 2
         # sqrt(r^2 + v^2) - v without cancellation; the bound has a margin of 2^-40 of itself.
         bound = r * math.asinh(r / variance) - r * (r / (math.hypot(r, variance) + variance))
-        # Atoms are left out where less than e^-760 lies outside, on either side: no float holds it.
+        # Atoms past the least r with less than e^-760 outside are left out: no float holds that.
         low, reach = (low, r) if bound > 760.0 * (1 + 2**-40) else (r, reach)
-    # Most atoms of a Skellam law: some seconds, as every one is computed in balls.
+    # Most atoms: some seconds, as every one is computed in balls.
     if 2 * reach + shift > 2**17:
         raise too_many(f"Skellam noise of variance {variance:.6g}, shifted by {shift},", 2.0 * reach + shift)
     v, top = balls.to_ball(variance), reach + shift
@@ -362,25 +361,25 @@ def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
 
 
 _MOST_POINTS = 2**15  # of a lattice: a second
-_SAME = 1e-6  # shares of a gap by which atoms of one point of a lattice may differ, and crossings lie apart
+_SAME = 1e-6  # share of a gap between losses within which two of them are one
 _EXTENDED = np.finfo(np.longdouble)
+# Whether long doubles are wider than floats.
 _WIDE = _EXTENDED.minexp < -16000 and float(_EXTENDED.eps) < UNIT / 256
 
 
 def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> AtomicLaw | None:
     """Return the law of a product of laws whose atoms lie on one lattice, if they are few, or None.
 
-    Masses p e^(L/2) are multiplied: none is below all floats. Mass below e^-750 is left out. Where sums of
-    losses and their point on the lattice are up to r apart, p e^(L/2) e^(-point/2) is up to e^(r/2) p.
+    Masses p e^(L/2) are convolved, in long doubles, of which none is too small: ``mass`` as they are,
+    ``upper`` times 1 + slack. Mass below e^-750 is left out. Where sums of losses and their point of the
+    lattice, start + gap k, are up to r (``apart``) from each other, p e^(L/2) e^(-point/2) is up to e^(r/2)
+    p.
     """
     gaps = [np.min(np.diff(law.atoms.loss), initial=np.inf) for law in laws]
     infinite = any(law.mass_at_minus_infinity or law.mass_at_plus_infinity for law in laws)
-    if (
-        not _WIDE
-        or infinite
-        or any(law.continuous for law in laws)
-        or not 0 < min(gaps) <= max(gaps) < np.inf
-    ):
+    if not _WIDE or infinite or any(law.continuous for law in laws):
+        return None
+    if not 0 < min(gaps) <= max(gaps) < np.inf:
         return None
     finest = laws[int(np.argmin(gaps))].atoms.loss
     gap = np.ptp(finest) / np.rint(np.ptp(finest) / min(gaps))
@@ -392,7 +391,7 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
         return None
     start, position, mass, upper = 0.0, 0.0, np.ones(1, np.longdouble), np.ones(1, np.longdouble)
     largest = sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True))
-    # r: a product and a sum of at most all losses cost two units, three where there are twice as many.
+    # A product and a sum of at most all losses cost two units, three where there are twice as many.
     apart = (4 + 2 * len(laws)) * UNIT * largest
     for law, n in zip(laws, counts, strict=True):
         loss, log_p, slack, error = law.atoms
@@ -417,15 +416,17 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     seen = np.flatnonzero(mass)
     loss = start + gap * seen
     log_p = (np.log(mass[seen]) - loss / 2).astype(float)
-    rounding = float(4 * len(mass) * sum(counts) * _EXTENDED.eps) + UNIT * (
-        8 + 2 * np.abs(log_p) + np.abs(loss)
-    )
+    rounding = float(4 * len(mass) * sum(counts) * _EXTENDED.eps)
+    rounding = rounding + UNIT * (8 + 2 * np.abs(log_p) + np.abs(loss))
     slack = (upper[seen] / mass[seen] - 1).astype(float) + rounding + 0.51 * apart
     return AtomicLaw(loss, log_p, slack=slack, position=position + apart)
 
 
 def _profiles(laws: Sequence[AtomicLaw], places: Sequence[Index], loss: Array) -> tuple[Any, Any, Any, Any]:
-    """Return P-masses of laws at losses, widths in s = e^eps, and the profiles D and D - (1 - s) there."""
+    """Return P-masses of laws at losses, widths in s = e^eps, and the profiles D and D - (1 - s) at losses.
+
+    ``places`` are the indices in ``loss`` of each law's atoms; rows are laws.
+    """
     mass = np.zeros((len(laws), len(loss)), np.longdouble)
     for row, law, at in zip(mass, laws, places, strict=True):
         np.add.at(row, at, np.exp(law.log_p.astype(np.longdouble)))
@@ -437,11 +438,11 @@ def _profiles(laws: Sequence[AtomicLaw], places: Sequence[Index], loss: Array) -
 
 
 def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
-    """Return the law of the greatest profile of laws, or None where it is not known that well.
+    """Return the law of the greatest profile D(s) of laws, s = e^eps, or None where it is not known well.
 
-    Between the losses of all atoms profiles are lines in s = e^eps. R is at each loss one of them, up to r of
-    itself below the greatest; D - (1 - s) takes the place of D for s < 1. Masses that are known to a share of
-    themselves leave both D known to it, and so the greatest: it is part of r.
+    Between the losses of all atoms profiles are lines in s. The law's own profile R is at each loss one of
+    them, up to r of itself below the greatest; D - (1 - s) takes the place of D for s < 1. Masses that are
+    known to a share of themselves leave both D known to it, and so the greatest: it is part of r.
 
     In a cell of width w where the profile changes, be A and B by how much the old line is above the new one
     at the start, and the new one above the old one at the stop. The chord, above both, has the mass B/w more
@@ -471,15 +472,16 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     # Of sums of as many terms, and of differences of neighbouring e^eps.
     rounding = float((8 * len(loss) + 4 / np.min(np.diff(loss))) * _EXTENDED.eps)
     slack = max(float(np.max(law.atoms.slack)) for law in laws) + rounding
-    # The law of the greatest profile at each loss: up to 4 slack of it the one before.
+    # ``best`` is the law of the greatest profile at each loss; up to 4 slack below it the one before stays.
     value = np.where(loss >= 0, above, below)
     best, top = np.argmax(value, axis=0), np.max(value, axis=0)
     for i in range(1, len(best)):
         best[i] = best[i - 1] if top[i] <= value[best[i - 1], i] * (1 + 4 * slack) else best[i]
-    for i in range(len(best) - 2, -1, -1):  # the profile that takes over was less before
+    for i in range(len(best) - 2, -1, -1):  # back to the first loss at which the next one is no less
         best[i] = best[i + 1] if value[best[i + 1], i] >= value[best[i], i] else best[i]
-    # Cells [k, k + 1] where another profile becomes the greatest: by how much the old one is above the new
-    # one at the start, and the new one at the stop; how much the chord is above both where they cross.
+    # Cells [k, k + 1] where another profile becomes the greatest: A (``ahead``) and B (``behind``), t
+    # (``share``), the value where old and new cross, and how much of it the chord is above both there
+    # (``excess``).
     k = np.flatnonzero(best[1:] != best[:-1])
     at_start, at_stop = (np.where(loss[k + 1] > 0, above[:, at], below[:, at]) for at in (k, k + 1))
     old, new, cells = best[k], best[k + 1], np.arange(len(k))

@@ -1,4 +1,11 @@
-"""The law of L between two mixtures of normal laws of one variance: its components, transform and cells."""
+"""The law of L = log(Q/P) between mixtures P = sum p_i N(m_i, 1) and Q = sum q_i N(m_i, 1).
+
+A *component* over a *base* (here P with l = L) has densities k (1 - d + d e^l) P and k (1 - b + b e^l) P, g =
+b - d, in place of P and Q. The *tilt* c weighs p by e^(cL): w = p^(1-c) q^c/M(c), M(z) = E_P e^(zL), rho(y) =
+M(c + iy)/M(c). s is always the spread of the means, n >= |L'| the sum of the moduli of the positive and the
+negative part of the base's L' (`MixturePair.slopes`). ``error`` and ``off`` are absolute errors, ``slack``
+relative ones.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +47,13 @@ _FINEST = 40_000
 
 @dataclass(frozen=True, eq=False)
 class MixtureBase(Base):
-    """The density of P over the line, with l = log(Q/P), neither of which is affine."""
+    """The density of P over the line, with l = log(Q/P); ``scale`` is the spread, at least |l'|."""
 
     pair: MixturePair
     scale: float
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        """Trapezoid rule over the whole line.
+        """Return the nodes of a trapezoid rule over the whole line.
 
         The component's own densities p and q are again mixtures of normal laws. On Im x = a their terms over
         phi, e^(m x - m^2/2), have arguments within s a of each other, s the spread of the means: while s a <
@@ -83,10 +90,11 @@ class MixtureBase(Base):
         return min(lows), max(highs)
 
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
-        """Tabulate, for one threshold of dL/dx after the other, the mass above and the variation of heights.
+        """Tabulate sets of cells of x, those where |dL/dx| is above a threshold, for 40 thresholds.
 
-        Over the runs of cells where dL/dx is above the threshold, integration by parts of e^(iyL) w dx = h
-        d(e^(iyL))/(iy), h = w/(dL/dx), leaves at most (heights at both ends + variation of h)/y.
+        Over runs of such cells, integration by parts of e^(iyL) w dx = h d(e^(iyL))/(iy), h = w/(dL/dx) the
+        *height*, leaves at most (heights at both ends + variation of h)/y. dL/dx = g e^l l'/(p q) over the
+        base.
         """
         pair, s = self.pair, self.pair.spread
         low, high = tilted_slopes(self._means(*component.b), self._means(*component.d), (c, c))
@@ -99,16 +107,16 @@ class MixtureBase(Base):
             low, high = bounds[0] + DROP, bounds[-1] - DROP  # of the tilted mass, for the second grid
         log_w += math.log(component.k) - log_m
         width = float(x[1] - x[0])
-        slope, parts = pair.slopes(x)
-        log_steep = math.log(abs(component.g)) + known.loss - logs.p - logs.q
-        # L' is 0 where its sign is not proved. With n the base's L', or the sum of the moduli of its parts,
-        # |n'| <= 2 s n, and, as its terms e^(u_i + u_j)/(P Q) grow by m_i + m_j - E_P m - E_Q m and variances
-        # are at most s^2/4, the next two derivatives of L are at most 2 s n and 4.5 s^2 n. From that follow
-        # the bounds on the first two derivatives of log h, whose terms are those of ``AffineBase``.
-        least = np.abs(slope) - parts * (math.expm1(2 * s * width) + SURE)
-        least, most = np.maximum(least[1:], least[:-1]), _larger(parts) * math.exp(2 * s * width)
+        slope, n = pair.slopes(x)
+        log_steep = math.log(abs(component.g)) + known.loss - logs.p - logs.q  # of dL/dx over l'
+        # L' is 0 where its sign is not proved. |n'| <= 2 s n, and, as its terms e^(u_i + u_j)/(P Q) grow by
+        # m_i + m_j - E_P m - E_Q m and variances are at most s^2/4, the next two derivatives of l are at most
+        # 2 s n and 4.5 s^2 n. From that follow the bounds on the ``first`` and the ``second`` derivative of
+        # log h, which is, but for constants, log P + (2 - c) log p + (c + 1) log q - l - log l'.
+        least = np.abs(slope) - n * (math.expm1(2 * s * width) + SURE)
+        least, most = np.maximum(least[1:], least[:-1]), _larger(n) * math.exp(2 * s * width)
         sure = (least > most / 100) & (least > 0)
-        kappa = most / np.where(sure, least, most + TINY)
+        kappa = most / np.where(sure, least, most + TINY)  # >= n/|l'|
         powers = abs(2 - c) + abs(c + 1)
         first = _larger(pair.farthest(x)) + most * (powers + 1) + 2 * s * kappa
         second = 1 + s * s / 4 + 2 * s * most * (powers + 1) + most**2 * powers / 4
@@ -117,17 +125,18 @@ class MixtureBase(Base):
             log_height = np.minimum(log_w - log_steep - np.log(np.abs(slope)), TALLEST)
         height = np.exp(log_height)
         top = np.exp(np.minimum(_larger(log_height) + first * width, TALLEST))
-        # h' is within h'' |s - t| of its values at all t: on average width^2/3 of it.
+        # The variation in a cell is at most |h(b) - h(a)| and the mean of |x - t|, width/3, times |h''|
+        # width.
         varied = np.abs(np.diff(height)) + width**2 / 3 * top * (first**2 + second)
         # log w lies at most width^2/8 of its second derivative below its chord.
         tilt = abs(1 - c) + abs(c)
         bow = (s * s / 4 + 2 * s * most * tilt + most**2 * tilt / 4) * width**2 / 8
         mass = width * np.exp(np.minimum((log_w[1:] + log_w[:-1]) / 2 - bow, 0.0))
-        rate = np.where(sure, np.exp(np.minimum(log_steep[1:], log_steep[:-1])) * least, 0.0)
+        rate = np.where(sure, np.exp(np.minimum(log_steep[1:], log_steep[:-1])) * least, 0.0)  # <= |dL/dx|
         grow = math.exp(log_m_error) * (1 + SURE)
         tau = float(np.max(rate)) * 1.5 ** -np.arange(40.0)  # down to 1e-7 of the steepest
         inside = np.pad(rate >= np.maximum(tau, TINY)[:, None], ((0, 0), (1, 1)))
-        ends = (inside[:, 1:] != inside[:, :-1]) @ height
+        ends = (inside[:, 1:] != inside[:, :-1]) @ height  # heights where runs of cells begin and end
         return Tail(inside[:, 1:-1] @ mass / grow, (inside[:, 1:-1] @ varied + ends) * grow)
 
 
@@ -137,7 +146,7 @@ def _larger(points: Array) -> Array:
 
 
 class MixtureTransform(QuadratureTransform):
-    """The quadrature of a pair of mixtures whose loss increases, and its decay, by a path next to the line.
+    """The quadrature of a pair of mixtures whose loss increases, and ``far`` by a path next to the line.
 
     The integral of p^(1-z) q^z, z = c + iy, is moved to Im x = a, 0 < a < pi/s, s the spread of the means.
     Over phi, the terms of p and of q have arguments within s a of each other there, so that |p| and |q| are
@@ -160,6 +169,7 @@ class MixtureTransform(QuadratureTransform):
         self.pair, self._ends = pair, (pair.ends(pair.p_weights), pair.ends(pair.q_weights))
 
     def far(self, y: float) -> float:
+        # log |rho| <= log sum mass e^(-y rate sin(s a)/s) + growth over cells, for the best a.
         (s, (p, q)), (rate, mass), result = (self.pair.spread, self._ends), self._cells, 0.0
         falling = max(0.0, -self.c) * (q[0] < q[1]) + max(0.0, self.c - 1) * (p[0] < p[1])
         # The first decays most, the last grows least; above 1.5 e^(a^2/2) grows faster than all decays.
@@ -173,7 +183,7 @@ class MixtureTransform(QuadratureTransform):
 
     @cached_property
     def _cells(self) -> tuple[Array, Array]:
-        """Cells' dL/dx from below and tilted mass from above; at the end 0, and all other mass.
+        """Lower bounds on L' in cells of x and upper ones on their tilted masses; last 0 and all other mass.
 
         Cells are equal steps over all slopes of log(w/phi), which are means of p and q, tilted. (log w)' is a
         mean of p less x, and c L'; L' varies by e^(2 s t) over t at most. Past the last point (log w)' is
@@ -200,7 +210,7 @@ class MixtureTransform(QuadratureTransform):
 
 
 class Piece(PrivacyLossDistribution):
-    """A pair on a piece of the line along which L increases: its cells."""
+    """A pair on an interval ``line`` along which L increases, from ``ends[0]`` to ``ends[1]``."""
 
     def __init__(self, pair: MixturePair, span: tuple[float, float]) -> None:
         self.pair, self.line = pair, span
@@ -223,12 +233,12 @@ class Piece(PrivacyLossDistribution):
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
-        """Losses at equidistant points, between which places are sought."""
+        """Losses at equidistant points x, made to increase, and these points."""
         x = np.linspace(*self.line, _GRID)
         return np.maximum.accumulate(self.pair.logs(x).loss), x
 
     def place(self, loss: Array) -> tuple[Array, Array]:
-        """Return where L is about each loss, or the nearest end, and how far L is from it there at most."""
+        """Return x with L(x) near each loss, a bound on |L(x) - loss|; or the nearest end and its error."""
         from scipy.optimize import elementwise  # its import takes a third of a first answer
 
         table, points = self._table
@@ -246,7 +256,7 @@ class Piece(PrivacyLossDistribution):
         return x, off
 
     def mass_above(self, weight: Bounds, x: Array) -> Bounds:
-        """Bound the mass of weighted normal laws between x and the end of the piece."""
+        """Bound sum_i weight_i N(m_i, 1) of the interval from x to the end of the piece."""
         mass, stop = self.pair.mass, np.full(len(x), self.line[1])
         above = mass(weight, x, 1.0)
         if stop[0] >= self.pair.means[-1] + REACH:
@@ -257,7 +267,7 @@ class Piece(PrivacyLossDistribution):
         return super().edge_error(edges) + 2 * self.place(edges)[1] + 2 * UNIT * self.pair.spread
 
     def _cells(self, edges: Array) -> Cells:
-        """Integrate the excess q (1 - e^-(L - a)) and the deficit p (1 - e^-(b - L)) over x.
+        """Integrate the excess Q (1 - e^(a - L)) and the deficit P (1 - e^(L - b)) of cells [a, b] over x.
 
         They are those of a law near by: a point between the places of two edges a and b has the loss computed
         there, moved into the cell, and keeps its mass under Q, or under P. On the ellipses of ``integrate``
@@ -273,7 +283,7 @@ class Piece(PrivacyLossDistribution):
         off, slack = np.maximum(apart[:-1], apart[1:]), np.zeros(len(x) - 1)
 
         def integrands(point: Array, *_: Array) -> tuple[Array, Array]:
-            """Return both integrands; raise ``off`` and ``slack`` of a cell to errors of L and densities."""
+            """Return both integrands; raise a cell's ``off`` and ``slack`` to errors of L and densities."""
             at = point.ravel()
             known = self.pair.logs(at)
             cell = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
@@ -301,7 +311,7 @@ class Piece(PrivacyLossDistribution):
 
 
 class MixtureLaw(PrivacyLossDistribution):
-    """The law of L of a pair, by the pieces of the line along which L rises or falls."""
+    """The law of L of a pair, by the pieces of the line along which L rises or falls (those mirrored)."""
 
     def __init__(self, pair: MixturePair) -> None:
         even = all(a == -b for a, b in zip(pair.at, pair.at[::-1], strict=True))
@@ -309,7 +319,7 @@ class MixtureLaw(PrivacyLossDistribution):
 
     @cached_property
     def pieces(self) -> list[Piece]:
-        """The laws of the pieces, whose cells add up."""
+        """The laws of the pieces, whose cells add up; where L falls, of the mirrored pair."""
         cuts = [self.pair.means[0] - REACH, *self.pair.extrema(REACH), self.pair.means[-1] + REACH]
         loss = self.pair.logs(np.array(cuts)).loss
         return [
@@ -335,10 +345,11 @@ class MixtureLaw(PrivacyLossDistribution):
         return PlanningPoints(known.loss[order], known.log_p[order] + math.log(x[1] - x[0]))
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
-        """Bound delta(eps) by the test {L > eps}, which may misplace points with losses within e of eps.
+        """Bound delta(eps) from below and above by the test {L > eps}, which errs by e in nats.
 
-        Any test is a lower bound, and that one misses at most |1 - e^(eps - L)| <= e^e - 1 of the mass of Q
-        of those points. All of them are among the test's at eps - 4 e, if its own error is at most 2 e.
+        Any test is a lower bound. This one misplaces points with losses within e of eps, and so misses at
+        most |1 - e^(eps - L)| <= e^e - 1 of the mass of Q of those points. All of them are among the test's
+        at eps - 4 e, if its own error is at most 2 e.
         """
         rise = expm1(epsilon)
         value, _, e = self._test(epsilon, rise)
@@ -348,9 +359,9 @@ class MixtureLaw(PrivacyLossDistribution):
         return np.maximum(value.lower, (-rise).lower), np.minimum(high, under_q.upper + TINY)
 
     def _test(self, epsilon: Array, rise: Bounds) -> tuple[Bounds, Bounds, Array]:
-        """Return Q(S) - (1 + rise) P(S) and Q(S) of the test where L > eps, and its errors in nats.
+        """Bound Q(S) - (1 + rise) P(S) and Q(S) for S = {L > eps}, rise = e^eps - 1, and its errors in nats.
 
-        Masses of one mean are taken together, q_i - e^t p_i = d_i - (e^t - 1) p_i: nothing cancels but tails.
+        Masses of one mean are taken together, q_i - e^eps p_i = (q_i - p_i) - rise p_i: only tails cancel.
         """
         value, under_q, off = Bounds.of(np.zeros(len(epsilon))), Bounds.of(np.zeros(len(epsilon))), []
         for piece in self.pieces:
@@ -362,12 +373,13 @@ class MixtureLaw(PrivacyLossDistribution):
         return value, clip(under_q, 0.0, 1.0), np.asarray(np.max(off, axis=0))
 
     def beta(self, alpha: Array) -> tuple[Array, Array]:
-        """Bound f(alpha), L increasing, by the Q-mass below thresholds of P-mass above and below alpha."""
+        """Bound f(alpha) where L increases: Q(X < x) for x with P(X > x) above alpha, and below it."""
         mass, trivial = self.pair.mass, 1 - Bounds.of(alpha)
         near, level = alpha <= 0.5, np.where(alpha <= 0.5, alpha, alpha - 1)  # exact for alpha >= 1/2
         p, q, _ = self.pair.weight_bounds
 
         def under_p(x: Array, k: int) -> Array:
+            """Return the lower (k = 0) or upper bound on P(X > x), or on P(X > x) - 1 where alpha > 1/2."""
             above, below = mass(p, x, 1.0), -mass(p, x, -1.0)
             return np.asarray(np.where(near, tuple(above)[k], tuple(below)[k]))
 
@@ -380,7 +392,7 @@ class MixtureLaw(PrivacyLossDistribution):
         return np.where(inside, low, trivial.lower), np.where(inside, high, trivial.upper)
 
     def epsilon(self, delta: Array) -> tuple[Array, Array]:
-        """Bound epsilon(delta), L increasing, with the loss at the threshold for the unknown."""
+        """Bound epsilon(delta) where L increases: L(x) for the x at which the test (x, inf) has delta."""
         (p, _, gain), (bottom, top) = self.pair.weight_bounds, self.pair.limits
 
         def loss(x: Array) -> Bounds:
@@ -388,6 +400,7 @@ class MixtureLaw(PrivacyLossDistribution):
             return Bounds(known.loss - known.error, known.loss + known.error)
 
         def test(x: Array) -> Bounds:
+            """Bound Q(X > x) - e^L(x) P(X > x), which falls as x grows."""
             at = loss(x)
             # For larger losses e^L overflows: a lesser one leaves more of Q, and delta is not below 0.
             rise = expm1(Bounds(*(np.minimum(end, FULL) for end in at)))
@@ -397,7 +410,7 @@ class MixtureLaw(PrivacyLossDistribution):
 
         left, right = bracket_sides(test, delta)
         low, high = (loss(np.where(np.isfinite(x), x, 0.0)) for x in (left, right))
-        least = log1p(-Bounds.of(delta))  # delta >= 1 - e^eps, equal where eps is below all losses
+        least = log1p(-Bounds.of(delta))  # of eps: delta >= 1 - e^eps, equal where eps is below all losses
         lower = np.where(np.isfinite(left), low.lower, -np.inf)
         upper = np.where(np.isfinite(right), high.upper, top)
         upper = np.where(least.upper <= bottom, least.upper, np.minimum(upper, top))

@@ -1,4 +1,4 @@
-"""Certified expectations of functions of L, and Renyi divergences: over cells with exact P-mass and Q-mass.
+"""Certified expectations of functions of the loss L under P, and Renyi divergences, over cells of losses.
 
 On a cell [a, b] the law of r = e^L has known mass and known mean, so the chord of a function of r has a known
 expectation. With phi(L) = psi(r) the function itself differs from it by at most
@@ -47,9 +47,9 @@ def above_line(x: Array) -> Array:
 
 @np.errstate(over="ignore")
 def raised(log_mass: Bounds, x: Bounds) -> Bounds:
-    """Bound e^log_mass (e^x - 1 - x): far above 0, where e^x may be no float, by the sum of exponents.
+    """Bound e^log_mass (e^x - 1 - x): above 1, where e^x may be no float, by e^(log_mass + x).
 
-    The remainder falls up to 0 and rises from there, so that its extremes lie at the ends, or at 0.
+    ``above_line`` falls up to 0 and rises from there, so that its extremes lie at the ends, or at 0.
     """
     ends = [above_line(np.minimum(side, 1.0)) for side in x]
     least = np.where((x.lower <= 0) & (x.upper >= 0), 0.0, np.minimum(*ends))
@@ -61,10 +61,12 @@ def raised(log_mass: Bounds, x: Bounds) -> Bounds:
 
 
 class FiniteLaw:
-    """Law of L under P given that L is finite, shifted by a constant so that e^L has mean one.
+    """Law under P of x = L + ``shift`` given that L is finite, shifted so that e^x has mean one.
 
-    Cells are narrow where mass weighed with e^(``tilt`` L) is large: a choice, no bound rests on it. By
-    default there are 2^15, relative widths of about 1e-7. Losses above 600 count by bounds from above alone.
+    ``base`` is the law whose cells are used: L is ``forward`` of its loss, or minus that where ``swapped``,
+    when P and Q change places. Cells are narrow where mass weighed with e^(``tilt`` L) is large: a choice, no
+    bound rests on it. By default (``size``) there are 2^15, relative widths of about 1e-7. Losses of the base
+    past +-``cut`` count by bounds from above alone.
     """
 
     cut = 600.0
@@ -93,13 +95,17 @@ class FiniteLaw:
 
     @cached_property
     def _cells(self) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
-        """Ends of cells, shifted, P-masses at each in a chord's expectation, slack, errors of ends."""
+        """Ends x and y of cells, shifted; bounds on P-masses at x and y, slack of these, error of the ends.
+
+        The masses are those of a chord: E psi over a cell is about mass_x psi(x) + mass_y psi(y), which keeps
+        the P- and the Q-mass of the cell.
+        """
         edges, forward = self._edges(), self.forward
         excess, deficit, slack = self.base.cells(edges)
         a, b = edges[:-1], edges[1:]
         loss, off = forward(edges), self.base.edge_error(edges)
         off = np.maximum(forward(edges + off) - loss, loss - forward(edges - off))
-        # Sampled losses are known to 35 units of themselves, and so are those of neighbours.
+        # Sampled losses are known to 35 units of themselves, both those of edges and those ``off`` from them.
         off = np.maximum(off[:-1], off[1:]) + self._shift_error
         off += 110 * UNIT * (np.maximum(np.abs(loss[:-1]), np.abs(loss[1:])) + abs(self.shift))
         p, q = (
@@ -117,7 +123,10 @@ class FiniteLaw:
         return x + self.shift, y + self.shift, at_x, at_y, slack, off
 
     def _edges(self) -> Array:
-        """Choose edges of cells of the base that add about the same error p (b - a)^2 (1 + |z|^3)."""
+        """Choose edges of cells of the base that add about the same error p (b - a)^2 (1 + |z|^3).
+
+        z is the distance from the tilted mean in tilted deviations: moments weigh far losses more.
+        """
         source, log_p = self.base.sketch()
         loss = self.forward(source)
         if self.swapped:
@@ -140,12 +149,12 @@ class FiniteLaw:
 
     @cached_property
     def _tails(self) -> tuple[Array, Array, Array]:
-        """Logarithms of bounds on masses of steps outside all cells, and their inner and outer ends, shifted.
+        """Logs of upper bounds on P-masses of intervals past +-cut, and their inner and outer ends, shifted.
 
-        E(1 - e^(L - c)) over L <= c is at least 1 - e^(b - c) of the mass of L <= b, for c > b; likewise
-        under Q. Under P that of L >= a is at most e^-a times it.
+        The deficit of all L <= c is at least 1 - e^(b - c) of the P-mass of L <= b, c = b + ``widen``;
+        likewise the excess and Q. The P-mass of L >= a is at most e^-a times its Q-mass.
         """
-        cut, widen = self.cut, 5.0  # nats by which a tail is widened for a bound on its mass
+        cut, widen = self.cut, 5.0
         rows, base, (low, high) = [], self.base, self.base.support
         for side, end in ((-1.0, low), (1.0, high)):
             reach = side * end - cut
@@ -158,16 +167,18 @@ class FiniteLaw:
                 x, y = self.forward(np.array([inner, outer])).tolist()
                 log_mass = math.log(mass) - math.log(-math.expm1(-widen)) - (inner if side > 0 else 0.0)
                 sign = -1.0 if self.swapped else 1.0
-                rows.append((log_mass + x * self.swapped + 1e-9, sign * x, sign * y))
+                rows.append(
+                    (log_mass + x * self.swapped + 1e-9, sign * x, sign * y)
+                )  # e^x: P is the base's Q
         columns = np.array(rows).reshape(-1, 3).T
         return columns[0], columns[1] + self.shift, columns[2] + self.shift
 
     @np.errstate(over="ignore", invalid="ignore")  # an infinite bound is refused
     def expectation(self, phi: Function, curvature: Function, slope: Function) -> tuple[float, float]:
-        """Return bounds on E phi(L) for phi >= 0, convex in L, that grows no faster than a power.
+        """Return bounds (lower, upper) on E phi(x) for phi >= 0, convex, that grows no faster than a power.
 
-        ``curvature`` is at least |phi'' - phi'| and ``slope`` at least |phi'| at a loss; on a cell each is
-        largest at an end.
+        ``curvature`` is at least |phi'' - phi'| and ``slope`` at least |phi'|; on a cell each is largest at
+        an end.
         """
         loss, log_p, atom_slack, _ = self.law.atoms
         low = high = 0.0
@@ -190,7 +201,7 @@ class FiniteLaw:
         return self._given_finite(low, high)
 
     def remainder(self, t: float) -> Bounds:
-        """Enclose E(e^tL - 1 - t L): positive terms, so that a small divergence keeps its digits."""
+        """Bound E(e^(tx) - 1 - tx), of positive terms, so that a small divergence keeps its digits."""
         loss, log_p, atom_slack, _ = self.law.atoms
         off, slack = self._atoms_off(), atom_slack + 32 * UNIT
         x = loss + self.shift + Bounds(-off, off)
@@ -201,7 +212,8 @@ class FiniteLaw:
                 lambda x: abs(t) * (abs(t - 1) * np.exp(t * x) + 1),
                 lambda x: abs(t) * np.abs(np.expm1(t * x)),
             )
-            # For 0 <= t <= 1 e^tL has at most P^(1-t) Q^t of a set (Hoelder), and Q <= e^inner P above.
+            # For 0 <= t <= 1 E e^(tx) over a set is at most P^(1-t) Q^t of it (Hoelder); above, Q is at most
+            # e^inner times the bound on P, which was made so.
             log_mass, inner, outer = self._tails
             top = np.where((inner > 0) & (0 <= t <= 1), t * inner, t * outer)
             with np.errstate(over="ignore"):
@@ -210,7 +222,7 @@ class FiniteLaw:
         return Bounds(*self._given_finite(*total(each)))
 
     def _atoms_off(self) -> Array:
-        """Bound the errors of shifted losses of atoms."""
+        """Bound the errors of the shifted losses x of atoms."""
         atoms = self.law.atoms
         return 2 * atoms.error + 4 * UNIT * (np.abs(atoms.loss) + abs(self.shift)) + self._shift_error
 
@@ -223,6 +235,7 @@ class FiniteLaw:
         return max(low, 0.0), high + (1e-290 if left_out else 0.0)
 
     def _over_cells(self, phi: Function, curvature: Function, slope: Function) -> tuple[float, float]:
+        """Return (lower, upper) bounds on E phi(x) over the cells: chords less or plus ``bow`` and errors."""
         x, y, at_x, at_y, slack, off = self._cells
         with np.errstate(over="ignore", invalid="ignore"):  # an infinite bound is refused by the caller
             mass = at_x.upper + at_y.upper
@@ -236,7 +249,7 @@ class FiniteLaw:
         return float(np.sum(low)), float(np.sum(high))
 
     def estimate(self, phi: Function) -> float:
-        """Estimate E phi(L) by the chords, for any smooth phi: no bound."""
+        """Estimate E phi(x) by the chords, for any smooth phi: no bound."""
         loss, log_p, *_ = self.law.atoms
         result = float(np.sum(np.exp(log_p) * phi(loss + self.shift)))
         if self.law.continuous:
@@ -257,7 +270,7 @@ class FiniteLaw:
 
 
 def divergence(law: PrivacyLossDistribution, order: float) -> Bounds:
-    """Bound D_a(P || Q) = log E_P e^((1-a) L)/(a - 1), 0 < a < inf, in nats; D_1 is Kullback and Leibler's.
+    """Bound D_a(P || Q) = log E_P e^((1-a) L)/(a - 1) in nats, a = ``order`` > 0; a = 1 is Kullback-Leibler.
 
     With k = a - 1, A(x) = e^x - 1 - x >= 0 and the masses q at L = inf and p at -inf, E e^-kL - 1 over the
     finite losses is E[A(-k L) + k A(L)] + k q - a p, as E e^L = 1 - q and E 1 = 1 - p. For a < 1/2,
@@ -289,7 +302,7 @@ def divergence(law: PrivacyLossDistribution, order: float) -> Bounds:
 
 @np.errstate(over="ignore")  # of error bounds that are not taken, and of moments too large for floats
 def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
-    """Add over atoms and nodes of quadratures, x = -L under Q, which has mass e^x under P.
+    """Bound D_a by a sum over atoms and nodes, as losses x = -L under Q: P has e^x of their mass.
 
     Integrals of r^0, r^1 and r^a, r = e^x, each err by the quadrature relative to itself: nodes are laid out
     for exponents within 1/4 of c, and for 0; the error at an exponent between two of those is below the
@@ -326,7 +339,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
 
 
 def _by_cells(law: PrivacyLossDistribution, order: float) -> Bounds:
-    """Bound D_a by chords over cells, to about 1e-5 of it, in some 0.1 s.
+    """Bound D_a by chords over cells, for laws without components, to about 1e-5 of it, in some 0.1 s.
 
     With k = a - 1, L' = L + log((1 - p)/(1 - q)) of ``FiniteLaw``, E e^L' = 1, and R(t) = E(e^tL' - 1 - tL'),
 

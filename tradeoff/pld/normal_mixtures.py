@@ -1,7 +1,8 @@
-"""Two mixtures of unit normal laws, point by point: log-densities, their ratio and its slope, with errors.
+"""Mixtures P = sum p_i N(m_i, 1), Q = sum q_i N(m_i, 1): log P, L = log(Q/P) and L' at points, with errors.
 
-With m_r the mean nearest to x and u_i = (m_i - m_r)(x - (m_i + m_r)/2) <= 0, the term of m_i over that of
-m_r is e^(u_i): nothing overflows. The loss L = log(Q/P) is, where the two are alike,
+Arrays of terms have a row for each mean and a column for each point x. With m_r the mean nearest to x and u_i
+= (m_i - m_r)(x - (m_i + m_r)/2) <= 0, the term of m_i over that of m_r is e^(u_i): nothing overflows. The
+loss L = log(Q/P) is, where the two are alike,
 
     L = log1p(sum_i d_i expm1(u_i) / sum_i p_i e^(u_i)),    d_i = q_i - p_i,    sum_i d_i = 0,
 
@@ -50,7 +51,10 @@ class MixturePair:
     def of(
         cls, null: Mapping[Fraction, Fraction], alternative: Mapping[Fraction, Fraction], sigma: Fraction
     ) -> MixturePair:
-        """Return the pair in units of sigma about the middle of means, mirrored so that L can increase."""
+        """Return the pair of weights by mean, with means in units of sigma about their middle.
+
+        It is mirrored at 0 where all ratios of weights fall, so that L can increase.
+        """
         means = sorted({*null, *alternative})
         middle, none = (means[0] + means[-1]) / 2, Fraction(0)
         p, q = (tuple(side.get(a, none) for a in means) for side in (null, alternative))
@@ -66,28 +70,26 @@ class MixturePair:
         self.means, self.p, self.q = map(_floats, (self.at, self.p_weights, self.q_weights))
         self.gaps = _floats(b - a for a, b in pairwise(self.at))
         self.d = _floats(q - p for p, q in zip(self.p_weights, self.q_weights, strict=True))
-        # Bound on the distance of any two means: no slope of L is greater.
+        # Bound on the distance of any two means, and so on |L'|.
         self.spread = float(self.means[-1] - self.means[0]) * (1 + 4 * UNIT)
-        # How far q_i/(p_i + q_i) rises from mean to mean, and how far it falls.
+        # How far r_i = q_i/(p_i + q_i) rises from mean to mean, and how far it falls.
         share = [q / (p + q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
         rise = _floats(after - before for before, after in pairwise(share))
         self.steps = np.maximum(rise, 0.0), np.maximum(-rise, 0.0)
-        # Whether weights have an increasing ratio: then L increases, as normal kernels are totally positive
-        # (Karlin, Total Positivity, 1968, chapter 1, section 3: variation diminishes).
+        # Whether r_i, and so the ratio of the weights, increases: then L increases, as normal kernels are
+        # totally positive (Karlin, Total Positivity, 1968, chapter 1, section 3: variation diminishes).
         self.monotone = not self.steps[1].any()
 
     @cached_property
     def log_weights(self) -> tuple[Array, Array]:
-        """Logarithms of the weights, known to 8 units of themselves."""
-        p, q = (
-            np.array([lower_float(log_quotient(w, Fraction(1))) if w else -math.inf for w in side])
-            for side in (self.p_weights, self.q_weights)
-        )
-        return p, q
+        """Logarithms of the weights of P and of Q, known to 8 units of themselves; -inf of 0."""
+        one, sides = Fraction(1), (self.p_weights, self.q_weights)
+        logs = [[lower_float(log_quotient(w, one)) if w else -math.inf for w in side] for side in sides]
+        return np.array(logs[0]), np.array(logs[1])
 
     @cached_property
     def log_ratios(self) -> list[Bounds[float]]:
-        """Bounds on the log of the ratio of the weights at every mean; L tends to the first and the last."""
+        """Bounds on log(q_i/p_i) at every mean; L tends to the first and the last."""
         return [
             to_bounds(log_quotient(q, p)) if p and q else Bounds.of(math.inf if q else -math.inf)
             for p, q in zip(self.p_weights, self.q_weights, strict=True)
@@ -95,7 +97,7 @@ class MixturePair:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Return bounds on L, the extreme ratios of the weights: where L increases, its limits."""
+        """Lower and upper bound on L, the extremes of log(q_i/p_i): where L increases, its limits."""
         return min(each.lower for each in self.log_ratios), max(each.upper for each in self.log_ratios)
 
     @cached_property
@@ -111,13 +113,12 @@ class MixturePair:
         m = Bounds(*around(self.means[:, None], 1))  # they round once
         each = weight * tail_above(side * (Bounds.of(x) - m))
         low, high = (np.sum(end, axis=0) for end in each)
-        off = (
-            (len(self.means) + 1) * UNIT * np.sum(np.maximum(np.abs(each.lower), np.abs(each.upper)), axis=0)
-        )
+        size = np.sum(np.maximum(np.abs(each.lower), np.abs(each.upper)), axis=0)
+        off = (len(self.means) + 1) * UNIT * size
         return Bounds(low - off, high + off)
 
     def without_rare_means(self, most: float) -> tuple[MixturePair, float, float]:
-        """Return (P*, Q*), and how much of P and of Q they lack, each at most ``most``.
+        """Return the pair (P*, Q*), and how much of P and of Q they lack, each at most ``most``.
 
         L increases. Q* is Q given that the mean is not one of the greatest, which only Q has; P* is P given
         that it is not one of the least, which only P has. Tests {L > t} reject Q* less often, and P* more
@@ -138,7 +139,7 @@ class MixturePair:
         return result, float(low), float(high)
 
     def farthest(self, x: Array) -> Array:
-        """Return the distance to the farthest mean."""
+        """Return the distance from each x to its farthest mean."""
         return np.asarray(np.maximum(np.abs(x - self.means[0]), np.abs(x - self.means[-1])))
 
     def ends(self, weights: tuple[Fraction, ...]) -> tuple[float, float]:
@@ -147,7 +148,7 @@ class MixturePair:
         return bounds[0], bounds[-1]
 
     def _chunks(self, x: Array) -> Iterator[tuple[slice, Index, Array]]:
-        """Yield pieces of x with r and the exponents u_i, a row for every mean."""
+        """Yield slices of x with the nearest means r and the exponents u_i, a row for every mean."""
         # Numbers computed at once: 4 MiB, about the size of a cache.
         step, m = max(1, 2**19 // len(self.means)), self.means
         for start in range(0, len(x), step):
@@ -165,11 +166,9 @@ class MixturePair:
             # two sums and two products, to 6 s (|x| + s) in all.
             s = np.abs(self.means[:, None]) + np.abs(nearest)
             off = others * (6 * UNIT * s * (np.abs(at) + s))
-            p, q = (_log_sum(log, u) for log in self.log_weights)
-            p_error, q_error = (
-                self._sum_error(log, value, u, off)
-                for log, value in zip(self.log_weights, (p, q), strict=True)
-            )
+            p, q = (_log_sum(log, u) for log in self.log_weights)  # over e^(-z^2/2)
+            sums = zip(self.log_weights, (p, q), strict=True)
+            p_error, q_error = (self._sum_error(log, value, u, off) for log, value in sums)
             near, error = self._near(u, off)
             apart = p_error + q_error + UNIT * np.abs(q - p)
             # (x - m_r)^2/2 errs by the point's error times |x - m_r|, and 3 units of itself.
@@ -182,10 +181,10 @@ class MixturePair:
         return result
 
     def _sum_error(self, log_weights: Array, value: Array, u: Array, off: Array) -> Array:
-        """Bound the error of the logarithm of a sum: those of the exponents by their shares, and rounding.
+        """Bound the error of ``value`` = log sum w_i e^(u_i): of exponents, by their shares, and rounding.
 
-        Exponents are a logarithm known to 8 units and u_i; their sum, exponentials and k sums cost 20 + k, a
-        logarithm and a last sum 10 of the value.
+        Exponents, u_i known to ``off``, are a logarithm known to 8 units and u_i; their sum, exponentials and
+        k sums cost 20 + k, a logarithm and a last sum 10 of the value.
         """
         bounds = np.isfinite(log_weights)
         log, u, off = log_weights[bounds, None], u[bounds], off[bounds]
@@ -195,7 +194,7 @@ class MixturePair:
         return moved + UNIT * (20 + len(u) + 10 * np.abs(value))
 
     def _near(self, u: Array, off: Array) -> tuple[Array, Array]:
-        """Return L by log1p, and its error, infinite where Q/P is not near 1.
+        """Return L by the module's log1p, and its error, infinite where Q/P is not within a half of 1.
 
         A term d_i expm1(u_i) is known to 10 units and d_i e^(u_i) off_i, the denominator likewise; a sum of k
         to k more; log1p, whose slope is below 2 here, to 8 of itself. A subnormal term loses TINY.
@@ -211,7 +210,7 @@ class MixturePair:
         return loss, np.where(known, error, np.inf)
 
     def slopes(self, x: Array) -> tuple[Array, Array]:
-        """Return L', and the sum of the moduli of its positive and its negative part.
+        """Return L', and the sum n of the moduli of its positive and its negative part.
 
         With w = p + q, r = q/w and F_s, G_s the sums of w_i e^(u_i) up to s and after it,
 
@@ -228,7 +227,7 @@ class MixturePair:
         return rise - fall, rise + fall
 
     def extrema(self, reach: float) -> Array:
-        """Return the turning points of L from ``reach`` below all means to ``reach`` above them.
+        """Return the turning points of L, increasing, from ``reach`` below all means to ``reach`` above them.
 
         With s the ``spread`` and n >= |L'| the second of ``slopes``, |L''| <= 2 s n and |n'| <= 2 s n: L'
         keeps its sign in a cell of width w that has an end with |L'| > n (e^(2 s w) - 1). Other cells are
@@ -277,7 +276,10 @@ class MixturePair:
 
 
 def _double_sum(each: Array, steps: Array, gaps: Array, add: np.ufunc, times: np.ufunc, zero: float) -> Array:
-    """Return sum_(s,t) gaps_s steps_t F_min(s,t) G_max(s,t), of terms as they are or of logarithms."""
+    """Return sum_(s,t) gaps_s steps_t F_min(s,t) G_max(s,t) of ``slopes``, F and G the sums of ``each`` row.
+
+    With np.logaddexp to ``add``, np.add for ``times`` and ``zero`` -inf, all of them are logarithms.
+    """
     step, gap = steps[:, None], gaps[:, None]
     before = add.accumulate(each, axis=0)[:-1]
     after = add.accumulate(each[::-1], axis=0)[::-1][1:]
@@ -292,12 +294,12 @@ def _floats(numbers: Iterable[Fraction]) -> Array:
 
 
 def _sum(weights: Array, each: Array) -> Array:
-    """Return the weighted sum of rows; no entry depends on its neighbours."""
+    """Return the weighted sum of rows; unlike with BLAS, no entry depends on its neighbours."""
     return np.asarray(np.sum(weights[:, None] * each, axis=0))
 
 
 def _log_sum(log_weights: Array, u: Array) -> Array:
-    """Return log sum_i w_i e^(u_i)."""
+    """Return log sum_i w_i e^(u_i) of each column."""
     bounds = np.isfinite(log_weights)
     exponent = log_weights[bounds, None] + u[bounds]
     top = np.max(exponent, axis=0)

@@ -1,4 +1,8 @@
-"""Laws of L between a density and its shift in closed form: Laplace, logistic, Gumbel."""
+"""Laws of the loss L = log dQ/dP between a density and its shift in closed form: Laplace, logistic, Gumbel.
+
+A cell [a, b] of losses has the excess Q - e^a P and the deficit P - e^-b Q. The transform is rho(y) = M(c +
+iy)/ M(c), M(z) = E_P e^(zL). A unit is 2^-53, relative (UNIT).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from tradeoff.pld.units import UNIT, position_slack
 
 @dataclass(frozen=True, eq=False)
 class LaplaceLaw(PrivacyLossDistribution):
-    """L = |x| - |x - epsilon|: atoms at both ends, and L = 2x - epsilon between."""
+    """L = |x| - |x - epsilon|, x Laplace under P: atoms at +-epsilon, and L = 2x - epsilon between."""
 
     epsilon: float
 
@@ -46,8 +50,8 @@ class LaplaceLaw(PrivacyLossDistribution):
     """Density between the ends over that of ``IntervalBase``, and the units to which it is known."""
 
     def sketch(self) -> PlanningPoints:
-        # A cell [a, a + h] has P-mass k e^-(a + h/2 + epsilon)/2 sinh(h/4); Q has e^(a + h/2) times that.
-        # It is split between its ends so that both are kept: e^(h/2) to 1.
+        # A cell [a, a + h] has P-mass k e^-(a + h/2 + epsilon)/2 sinh(h/4); Q has e^(a + h/2) times that. The
+        # P-mass is split between its left and right end as e^(h/2) to 1, so that both are kept.
         size = 400  # cells between points of a sketch
         loss, h = np.linspace(-self.epsilon, self.epsilon, size + 1), 2 * self.epsilon / size
         cell = np.log(self.factor) + np.log(np.sinh(h / 4)) - (loss[:-1] + h / 2 + self.epsilon) / 2
@@ -61,7 +65,7 @@ class LaplaceLaw(PrivacyLossDistribution):
         return [Component(IntervalBase(self.epsilon), k=self.factor, units=self.units)]
 
     def profile(self, loss: Bounds[Array]) -> Bounds[Array] | None:
-        """Bound 1 - e^((x - epsilon)/2) for |x| <= epsilon, 0 above and 1 - e^x below, the greatest of them.
+        """Bound delta(x), 1 - e^((x - epsilon)/2) for |x| <= epsilon, 0 above, 1 - e^x below: the greatest.
 
         A unit of epsilon, which may be rounded up, is in the error.
         """
@@ -107,7 +111,7 @@ class BoundedRangeLaw(LaplaceLaw):
 
 @dataclass(frozen=True)
 class IntervalBase(AffineBase):
-    """The density e^(-(l + epsilon)/2)/4 of the losses between the ends of a Laplace law."""
+    """phi(l) = e^(-(l + epsilon)/2)/4 for losses l in (-epsilon, epsilon), of ``half`` in (0, epsilon)."""
 
     epsilon: float
     half: bool = False
@@ -144,7 +148,7 @@ class IntervalBase(AffineBase):
 
 @dataclass(frozen=True, eq=False)
 class LaplaceBatch:
-    """Laplace laws, or those without atoms, as one factor."""
+    """The product of Laplace laws, or of those without atoms (``BoundedRangeLaw``)."""
 
     laws: Sequence[LaplaceLaw]
 
@@ -154,7 +158,7 @@ class LaplaceBatch:
 
 
 class LaplaceTransform(Transform):
-    r"""The product of the rows M(c + iy)/M(c), of closed form in z = (c - 1/2 + iy) eps = a + ib.
+    r"""The product of M(c + iy)/M(c), a row for each law, in closed form by z = (c - 1/2 + iy) eps = a + ib.
 
     M is e^-h (cosh z + h sinh(z)/z), h = eps/2, and without atoms sinh(z)/z over sinh(h)/h. With C, S and R
     the numbers cosh a, sinh a and h sinh(a)/a over C + R, or without atoms (where A = 0) over R, k = c - 1/2,
@@ -202,7 +206,7 @@ class LaplaceTransform(Transform):
         self.log_m_error = UNIT * (math.fsum(np.ravel(off)) + 2 * abs(self.log_m))
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        """Multiply up to 16 rows, 64 units and e^-500 at least where known, and add up their logarithms."""
+        """Return log rho as a sum of logs of products of 16 rows, each known to 64 units and above e^-500."""
         if len(self.epsilon) == 1:
             return LogRatio(*(each[0] for each in complex_log1p(*self._rise(y, slice(None)))))
         log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
@@ -224,7 +228,10 @@ class LaplaceTransform(Transform):
         return LogRatio(log, slip * (1 + 1e-9), ceiling)
 
     def _rise(self, y: Array, rows: slice) -> tuple[Complex, Array]:
-        """Return rho - 1 of some rows, and its error."""
+        """Return rho - 1 of some rows by the formula of the class, and its error.
+
+        In code fall = cos b - 1, lag = b - sin b, bend = D, pole = p; real and imag are the bracket at p.
+        """
         each = self.epsilon, self.cosh, self.sinh, self.rest, self.bend, self.atomic
         epsilon, cosh, sinh, rest, bend, atomic = (x[rows] for x in each)
         b, pole = epsilon * y, 0.5 / (self.k + 1j * np.maximum(y, 1e-300))
@@ -238,14 +245,17 @@ class LaplaceTransform(Transform):
         return value, UNIT * (off + b * (8 * whole + s * (4 * rest + (8 * cosh * far) * s)))
 
     def around(self, y: Array, radius: float) -> Array:
-        """Bound |cosh z|^2 = cosh^2 a cos^2 b + sinh^2 a sin^2 b, and |sinh z|^2, over the phases."""
+        """Bound log |rho| by |cosh z|^2 = cosh^2 a cos^2 b + sinh^2 a sin^2 b, and likewise |sinh z|^2.
+
+        b is within ``reach`` of eps y: cos^2 b is largest nearest to a multiple of pi, sin^2 b farthest off.
+        """
         b = self.epsilon * y
         reach = self.epsilon * radius * (1 + 1e-9) + 16 * UNIT * (1 + b)
         off = np.abs(b - np.pi * np.round(b / np.pi))  # from a multiple of pi
         cosine = np.cos(np.maximum(off - reach, 0.0)) ** 2
         sine = np.sin(np.minimum(off + reach, np.pi / 2)) ** 2
-        squares = self.cosh**2, self.sinh**2
-        first, second = (x * part + z * (1 - part) for part, (x, z) in ((cosine, squares), (sine, squares)))
+        cosh, sinh = self.cosh**2, self.sinh**2
+        first, second = cosh * cosine + sinh * (1 - cosine), cosh * sine + sinh * (1 - sine)
         with np.errstate(divide="ignore"):
             second = np.sqrt(second) / (2 * np.hypot(self.k, np.maximum(y - radius, 0.0)))
         return self._bound(self.atomic * np.sqrt(first) + np.minimum(second, self.rest))
@@ -260,9 +270,7 @@ class LaplaceTransform(Transform):
         return np.asarray(np.sum(np.log(np.minimum(size * (1 + 1e-12), 1.0)), axis=0))
 
     def cost(self, y: float) -> int:
-        return max(
-            16 * len(self.epsilon), 256
-        )  # as of a quadrature: walks that do not end are given up early
+        return max(16 * len(self.epsilon), 256)  # as of a quadrature: long walks over y are given up early
 
 
 def _sinhc_rise(square: Array) -> Array:
@@ -283,7 +291,7 @@ class GumbelLaw(PrivacyLossDistribution):
     theta: float
 
     least = 750.0
-    """Densities below e^-750 are zero: no float holds them."""
+    """E is cut at this: densities below e^-750 are zero in floats."""
 
     @property
     def span(self) -> tuple[float, float]:
@@ -303,7 +311,7 @@ class GumbelLaw(PrivacyLossDistribution):
         return super().edge_error(edges) + self._cut_error(edges)
 
     def _cut_error(self, edges: Array) -> Array:
-        """Bound the error of an edge: m is known to 8 units and theta, and theta - L is m times a place."""
+        """Bound the error of an edge L: m is known to 8 + theta units, and theta - L = m E costs the rest."""
         return (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
 
     def _cells(self, edges: Array) -> Cells:

@@ -1,4 +1,4 @@
-"""Rounding counted in units of the last place, for the engines alone.
+"""Rounding counted in units of 2^-53, relative (UNIT, also ulp), for the engines alone.
 
 A computed value times ``1 + ulps * UNIT`` is above the truth, and times ``1 - ulps * UNIT`` below it, where
 ``ulps`` counts the roundings behind it.
@@ -40,7 +40,7 @@ def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
 
 
 def few_bits(step: float) -> float:
-    """Return a step rounded down to 24 bits, of which 2^29 multiples are exact floats."""
+    """Return a positive step rounded down to 24 bits, of which 2^29 multiples are exact floats."""
     part, exponent = math.frexp(step)
     return math.ldexp(math.floor(math.ldexp(part, 24)), exponent - 24)
 
@@ -84,7 +84,7 @@ def _log_quotients(q: Array, p: Array) -> Array:
 
 
 def position_slack(edges: Array, error: Array) -> Array:
-    """Return the relative slack of cells [a, b] whose edges err by e: 2 (e_a + e_b)/(b - a), at most 1."""
+    """Return the relative error of cells [a, b] whose edges err by e: 2 (e_a + e_b)/(b - a), at most 1."""
     width = np.diff(edges)
     with np.errstate(divide="ignore", invalid="ignore"):
         slack = 2 * (error[:-1] + error[1:]) / width
@@ -94,7 +94,8 @@ def position_slack(edges: Array, error: Array) -> Array:
 def bound_product(left: Array, right: Array) -> Bounds[Array]:
     """Bound a product of two matrices: sums of n products err by n units of those of absolute values.
 
-    In any order of the sums (Higham 2002, Section 4.2); two more cover the rounding of that product itself.
+    In any order of the sums (Higham 2002, Section 4.2); two units more cover the rounding of the bound
+    itself.
     """
     off = Bounds.of((left.shape[1] + 2) * UNIT * (np.abs(left) @ np.abs(right)))
     value = left @ right
