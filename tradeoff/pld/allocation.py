@@ -283,10 +283,7 @@ class Allocation:
 
     @lru_cache(maxsize=64)  # noqa: B019 - few allocations are kept, by value
     def _table(self, cut: Cut | None) -> Table:
-        """Return the table of a part, at tilts where sums over real nodes are good.
-
-        Without a cut it is centred: t log E e^(-rho (R - 1)/t), by expm1 or, for large tilts, as logarithms.
-        """
+        """Return the table of a part (None: of all), at the tilts where sums over real nodes are good."""
         mu, t = self.mu, self.steps
         spread = math.sqrt(math.expm1(min(mu * mu, 700.0)) / t)
         if cut is None:
@@ -295,7 +292,7 @@ class Allocation:
             rho = np.geomspace(least, top, min(8 * math.ceil(math.log(top) - math.log(least)), 600))
             x, weight, cosine = self._real_nodes(50.0, -min(36.0, 15 + 14 / mu), 16.0, None)
             less = np.expm1(mu * x - mu * mu / 2)
-            near = rho * -less[0] < 50 * t
+            near = rho * -less[0] < 50 * t  # t log E e^(-rho (R - 1)/t) by expm1, else by logarithms
             centred = t * np.log1p(np.expm1(np.multiply.outer(-rho[near] / t, less)) @ weight)
             exponent = np.multiply.outer(-rho[~near] / t, less) + np.log(weight)
             most = np.max(exponent, axis=1, keepdims=True)
@@ -387,8 +384,8 @@ class Allocation:
     ) -> tuple[float, float, int]:
         """Return the last frequency y summed, the log of a bound on the rest without |1 - q|^-m, and m.
 
-        These are the module's bounds on nodes not summed, each for the best eta of a grid: ``direct`` for m =
-        0, and for m > 0 the supremum ``around`` [jh, (j + m) h]. ``start`` is log |integrand| at y = 0.
+        They are the module's (*Nodes not summed*) for the best eta of a grid: ``direct`` for m = 0, and for m
+        > 0 the supremum of |u| ``around`` [jh, (j + m) h]. ``start`` is log |integrand| at y = 0.
         """
         mu, t = self.mu, self.steps
         rho, power, _ = self._table(cut)
@@ -440,10 +437,9 @@ class Allocation:
     ) -> tuple[Complex, Array]:
         """Return e^(z (K - 1)) e^z F(z) z^-2 at the nodes of a line, and bounds on its errors.
 
-        F is M^t, for the jump less that of the bulk. ``log`` is about log E e^-w at the real part of the
-        line. M is the ``mean`` over nodes of e^-w, as 1 + the mean of expm1(-w) where that is good
-        (``centred``), or of e^(-z R/t); ``fixed`` and ``per_w`` are its rounding in units, the second of them
-        for each |z|/t.
+        F is M^t, for the jump less that of the bulk; ``log`` is about log E e^-w at z = c. M is 1 + the
+        ``mean`` of expm1(-w) over nodes where that is good (``centred``), or that of e^(-z R/t), with the
+        rounding ``fixed`` + ``per_w`` |z|/t in units.
         """
         mu, t, c, bulk = self.mu, self.steps, float(z[0].real), cut is not None and not cut.jump
         a, top = self._shift(cut), self._bound_edges(c, cut)

@@ -166,10 +166,8 @@ class Batch:
     def column(self) -> Component:
         """The components as one whose numbers are columns."""
         scale, g = _columns([(part.base.scale, part.g) for part in self.parts])
-        b, d = (
-            side[0] if side[0].part in {0.0, 1.0} else SamplingRate(*_columns(side))
-            for side in zip(*((part.b, part.d) for part in self.parts), strict=True)
-        )
+        shares = zip(*((part.b, part.d) for part in self.parts), strict=True)
+        b, d = (each[0] if each[0].part in {0.0, 1.0} else SamplingRate(*_columns(each)) for each in shares)
         return replace(self.parts[0], base=NormalBase(scale), g=g, b=b, d=d)
 
     def transform(self, c: float, digits: float) -> BatchedTransform:

@@ -256,10 +256,8 @@ class AffineBase(Base):
             log_more = np.where(growth > 30, growth, np.log(np.expm1(np.minimum(growth, 30))))
         wiggle = np.exp(np.minimum(np.maximum(log_height[1:], log_height[:-1]) + log_more, TALLEST))
         worst = np.append(np.maximum.accumulate(wiggle[::-1])[::-1], 0.0)
-        mass, varied = (
-            np.append(np.cumsum(each[::-1])[::-1], 0.0)  # from each point of the grid on
-            for each in (np.exp(log_least) * width, np.abs(np.diff(height)))
-        )
+        each = np.array([np.exp(log_least) * width, np.abs(np.diff(height))])
+        mass, varied = np.pad(np.cumsum(each[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))  # from each x on
         return Tail(mass * (1 - SURE), (varied + height + height[-1] + 10 * worst) * (1 + SURE))
 
 

@@ -22,10 +22,7 @@ from tradeoff.pld.law import PlanningPoints
 
 
 class Cumulant:
-    """K(t) of the module and its two derivatives, in one pass over the points of all sketches in one array.
-
-    ``starts`` and ``sizes`` say which of them belong to a sketch: sums over it are ``reduceat(starts)``.
-    """
+    """K(t) and two derivatives, by one array of the points of all sketches, ``sizes`` from ``starts`` on."""
 
     def __init__(self, parts: Sequence[tuple[PlanningPoints, int]]) -> None:
         self.loss = np.concatenate([sketch.loss for sketch, _ in parts])
@@ -54,10 +51,7 @@ class Cumulant:
         return math.exp(largest(lambda log: is_float(math.exp(log)), *ends, 12))
 
     def _tilted(self, t: Any) -> tuple[Array, Array, Array]:
-        """Return p e^(t L) over its maximum in the sketch, and the sum and log E e^(t L_i) of every sketch.
-
-        For a column of tilts all have a row for each.
-        """
+        """Return p e^(t L) over its maximum in a sketch, its sum, and log E e^(t L_i); for each t a row."""
         exponent = self.log_p + t * self.loss
         peak = np.maximum.reduceat(exponent, self.starts, axis=-1)
         weight = np.exp(exponent - peak.repeat(self.repeats, axis=-1))
@@ -137,13 +131,11 @@ class Cumulant:
 
     @cached_property
     def rare(self) -> RareLosses:
-        """The estimate of delta for rounds that rarely lose much, at each loss of a sketch.
-
-        With ``mass`` n_i p of each point, all points are those of the losses of one round, n_i times: P- and
-        Q-masses above each loss, and the mean and the deviation under Q of the sum of all losses up to it.
-        """
+        """The estimate of delta for rounds that rarely lose much, at each loss of a sketch."""
         order = np.argsort(self.loss)
         loss, mass = self.loss[order], (self._masses[0] * self.counts.repeat(self.repeats))[order]
+        # P- and Q-mass above each loss, times n_i; mean and deviation under Q of the sum of all losses up to
+        # it.
         s = np.exp(np.minimum(loss, 300.0))
         p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
         mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
@@ -161,8 +153,7 @@ class Cumulant:
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
         """Return (x, t): under the tilt theta at most e^log_eta lies above x, or below it for ``sign`` -1.
 
-        That is by Chernoff at the tilt theta + sign t, K(theta + sign t) - K(theta) - sign t x = log_eta, for
-        the t of a grid with the nearest x.
+        By Chernoff, K(theta + sign t) - K(theta) - sign t x = log_eta, at the t of a grid with the nearest x.
         """
         base, _, variance = self(theta)
         steps = np.geomspace(0.05, 6e4, 48) / np.sqrt(max(variance, 1e-300))
@@ -210,9 +201,8 @@ def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
 def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
     """Estimate the losses epsilon with P(L > epsilon) = alpha by the saddle, of the rarer side of 1/2.
 
-    Where rare rounds lose much, tilts weigh nothing else, and the saddle may be far off: results are cut to
-    the quantiles of Cantelli's inequality, mean - sd sqrt(alpha/(1 - alpha)) to mean + sd sqrt((1 -
-    alpha)/alpha).
+    Where rare rounds lose much, tilts weigh nothing else: results are cut to the quantiles of Cantelli's
+    inequality, mean - sd sqrt(alpha/(1 - alpha)) to mean + sd sqrt((1 - alpha)/alpha).
     """
     rest = np.maximum(1 - alpha, 1e-300)
     mean, sd = cumulant.middle
@@ -269,10 +259,7 @@ def spread(c: Any, sd: Any, poles: Sequence[float]) -> Array:
 
 
 class SaddleTable:
-    """Saddles c = start + sign u of growing u, up to ``last``, as long as their estimates are floats.
-
-    The table has the rows of ``Saddle``, a column for each u; losses grow with u, for sign 1.
-    """
+    """Saddles c = start + sign u of growing u <= ``last``, as columns with the rows of ``Saddle``."""
 
     def __init__(
         self,
@@ -299,8 +286,8 @@ class SaddleTable:
             # The integral is no float and falls (near 0 it may rise first), or a round is too rare for one.
             if (table[3, -1] < -745.0 and table[3, -1] < table[3, -2:][0]) or table[5, -1] > 600.0:
                 break
-            # Up to 16 at once, 0.6 spreads apart by the last deviation; those after the first at which the
-            # spread has grown by a fourth, or that ends the table, are dropped.
+            # Up to 16 at once, 0.6 spreads apart by the last deviation, until the spread has grown by a
+            # fourth.
             sd, ahead, widths = float(table[2, -1]), [u], list[float]()
             for _ in range(min(max(2**15 // len(self.cumulant.loss), 1), 16)):
                 c = self.start + self.sign * ahead[-1]

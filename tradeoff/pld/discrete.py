@@ -145,9 +145,7 @@ def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     lost = 0.0 if (low, high) == (0, n) else LOST
     loss, most = (2 * k - n) * epsilon, n * epsilon * (1 + 16 * UNIT) + TINY
     ends = -most, most
-    return BinomialLaw(
-        loss, log_p, slack=slack, lost=lost, symmetric=True, outside=ends, epsilon=epsilon, n=n
-    )
+    return BinomialLaw(loss, log_p, 0.0, 0.0, slack, lost, symmetric=True, outside=ends, epsilon=epsilon, n=n)
 
 
 def merged(loss: Array, log_p: Array, slack: Array) -> tuple[Array, Array, Array]:
@@ -511,7 +509,7 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     for at, more, moved in ((k, behind, ~is_old), (k + 1, ahead, is_old)):
         np.add.at(p, at, np.where(bent, 0.0, more / width[k]))
         np.add.at(off, at, np.where(bent, np.where(moved, corner, 0.0), chord))
-    apart = float(np.max(every - loss[owner]))
+    apart, known = float(np.max(every - loss[owner])), max(float(np.max(law.atoms.error)) for law in laws)
     rise = share * np.expm1((loss[k + 1] - loss[k]).astype(np.longdouble))
     loss = np.append(loss, (loss[k] + np.log1p(rise).astype(float))[bent])
     order = np.argsort(loss)
@@ -523,11 +521,5 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     log_p = np.log(p[seen]).astype(float)
     errors = np.minimum(off[seen] / p[seen], 1.0).astype(float) + slack + 3 * r
     errors += UNIT * (8 + 2 * np.abs(log_p))
-    farthest, known = float(np.max(np.abs(loss))), max(float(np.max(law.atoms.error)) for law in laws)
-    return AtomicLaw(
-        loss[seen],
-        log_p,
-        slack=errors,
-        position=known + apart + 3 * r + 8 * UNIT * farthest,
-        outside=EVERYWHERE,
-    )
+    position = known + apart + 3 * r + 8 * UNIT * float(np.max(np.abs(loss)))
+    return AtomicLaw(loss[seen], log_p, slack=errors, position=position, outside=EVERYWHERE)

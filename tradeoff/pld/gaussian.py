@@ -231,9 +231,8 @@ class GaussianLaw(PrivacyLossDistribution):
 
     def sketch(self) -> PlanningPoints:
         x = np.linspace(-REACH, self.mu + REACH, 751)
-        return PlanningPoints(
-            self.mu * x - self.mu * self.mu / 2, np.log(x[1] - x[0]) - x**2 / 2 - LOG_SQRT_2PI
-        )
+        log_p = np.log(x[1] - x[0]) - x**2 / 2 - LOG_SQRT_2PI
+        return PlanningPoints(self.mu * x - self.mu * self.mu / 2, log_p)
 
     def components(self) -> list[Component]:
         return [Component(NormalBase(self.mu))]
@@ -335,10 +334,8 @@ class NormalBase(AffineBase):
         # P^(1-c) Q^c over phi has slopes mu times ``tilted_slopes``, and with phi its mass lies around them;
         # slopes rise, so that those at -spare bound all to the left of it.
         at = -mu * spare - mu * mu / 2
-        left = tilted_slopes(
-            (part.b.slopes[0], _slope(part.b, at)), (part.d.slopes[0], _slope(part.d, at)), powers
-        )
-        low = min(left[0], 0.0)
+        q, p = ((rate.slopes[0], _slope(rate, at)) for rate in (part.b, part.d))
+        low = min(tilted_slopes(q, p, powers)[0], 0.0)
         high = max(tilted_slopes(part.b.slopes, part.d.slopes, powers)[1], 1.0)
         first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
         # Tilts that need more nodes are rare, and have few frequencies; squares of e^300 are floats.
@@ -380,9 +377,7 @@ class WindowBase(NormalBase):
         rotation = math.cos(angle) + 1j * math.sin(angle) if a else 1.0
         # The relative error of e^(k (x - place)), with its cosine and sine, in units of 2^-53: a difference
         # of x, a product itself, and a product; three functions and two products.
-        at_last, at_first = (
-            40 + 4 * self.sharp * (np.abs(x) + abs(each)) for each in (self.last, self.first)
-        )
+        at_last, at_first = (40 + 4 * self.sharp * (np.abs(x) + abs(end)) for end in (self.last, self.first))
         value, error = size * rotation, size * at_last
         if self.first == -math.inf:
             return value, error
@@ -485,9 +480,8 @@ class HalfNormalBase(NormalBase):
         width = math.log(rule.stretch) + np.minimum(u, 0.0) - size
         known, far = 4 + 60 * np.where(right, q, 1.0), x + height + self.scale / 2
         moved = (known + 2) * UNIT * self.scale * (x + height)
-        return Place(
-            x, height, width + 1j * (rule.a - rotation) if rule.a else width, 64 + (known + 4) * far**2, moved
-        )
+        width = width + 1j * (rule.a - rotation) if rule.a else width
+        return Place(x, height, width, 64 + (known + 4) * far**2, moved)
 
     def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid | None:
         """Return the rule in u, t = s log(1 + e^(u + ia)): on the line, a = 0, for |y'| <= y, else a path.

@@ -305,9 +305,8 @@ class Piece(PrivacyLossDistribution):
         p, q = masses(Cells(excess, deficit, slack), edges)
         with np.errstate(over="ignore"):  # of parts far below their errors: the slack is 1
             moved = off * np.maximum(q / np.maximum(excess, TINY), p / np.maximum(deficit, TINY))
-        return Cells(
-            excess, deficit, np.where(x[1:] > x[:-1], np.minimum(slack + 4 * moved + 64 * UNIT, 1.0), 0.0)
-        )
+        slack = np.where(x[1:] > x[:-1], np.minimum(slack + 4 * moved + 64 * UNIT, 1.0), 0.0)
+        return Cells(excess, deficit, slack)
 
 
 class MixtureLaw(PrivacyLossDistribution):

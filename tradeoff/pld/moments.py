@@ -95,10 +95,9 @@ class FiniteLaw:
 
     @cached_property
     def _cells(self) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
-        """Ends x and y of cells, shifted; bounds on P-masses at x and y, slack of these, error of the ends.
+        """Ends x and y of cells, bounds on the P-masses of chords at x and y, their slack, errors of ends.
 
-        The masses are those of a chord: E psi over a cell is about mass_x psi(x) + mass_y psi(y), which keeps
-        the P- and the Q-mass of the cell.
+        A chord has E phi of the cell as mass_x phi(x) + mass_y phi(y), with the cell's P- and Q-mass.
         """
         edges, forward = self._edges(), self.forward
         excess, deficit, slack = self.base.cells(edges)
@@ -108,10 +107,8 @@ class FiniteLaw:
         # Sampled losses are known to 35 units of themselves, both those of edges and those ``off`` from them.
         off = np.maximum(off[:-1], off[1:]) + self._shift_error
         off += 110 * UNIT * (np.maximum(np.abs(loss[:-1]), np.abs(loss[1:])) + abs(self.shift))
-        p, q = (
-            Bounds(np.maximum(mass - SUBNORMAL, 0.0), mass + SUBNORMAL) / -np.expm1(a - b)
-            for mass in (deficit, excess)
-        )
+        ends, fall = (deficit, excess), -np.expm1(a - b)
+        p, q = (Bounds(np.maximum(mass - SUBNORMAL, 0.0), mass + SUBNORMAL) / fall for mass in ends)
         at_x, at_y = p, q * np.exp(-b)  # under P at a, and under Q at b
         x, y = loss[:-1], loss[1:]
         slack = slack + 2.0**12 * UNIT  # exponentials of up to 1200, and products

@@ -133,10 +133,8 @@ class MixturePair:
             return self, 0.0, 0.0
         at, p, q = (side[first:last] for side in (self.at, self.p_weights, self.q_weights))
         middle = (at[0] + at[-1]) / 2
-        result = MixturePair(
-            tuple(a - middle for a in at), tuple(w / (1 - low) for w in p), tuple(w / (1 - high) for w in q)
-        )
-        return result, float(low), float(high)
+        p, q = tuple(w / (1 - low) for w in p), tuple(w / (1 - high) for w in q)
+        return MixturePair(tuple(a - middle for a in at), p, q), float(low), float(high)
 
     def farthest(self, x: Array) -> Array:
         """Return the distance from each x to its farthest mean."""

@@ -92,16 +92,12 @@ class QuadratureTransform(Transform):
         return self._with_atoms(known) if known and len(known) == len(paths) else None
 
     def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
-        """Return the nodes of all parts and the atoms as one row.
-
-        Errors relative to the integrals of parts, which are positive, are together at most the largest.
-        """
+        """Return nodes and atoms as one row; errors relative to positive parts add to the largest at most."""
         if len(self.atoms.loss):
             parts = [*parts, select_atoms(self.atoms, self.c, self.digits, cut=self.is_cut)]
         loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
-        return QuadratureNodes(
-            loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]])
-        )
+        largest = np.array([[max(part.quadrature for part in parts)]])
+        return QuadratureNodes(loss, log_p, slack, error, largest)
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
         """Return the sum of n_i log(rho_i e^(-iy m_i)), for all rows i.
@@ -123,11 +119,8 @@ class QuadratureTransform(Transform):
         return np.asarray(self.powers @ np.concatenate(parts, axis=-1))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
-        """Return levels with the slices of the increasing frequencies y that each serves, in order.
-
-        Atoms alone serve all frequencies with level 0.
-        """
-        if not self._paces:
+        """Return levels, each with the slice of the increasing frequencies y that it serves."""
+        if not self._paces:  # atoms alone: level 0 serves all
             return [(self._level(0), slice(len(y)))]
         last = math.inf if self._path is None else self.path_level
         which = np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(self.finer)
@@ -353,10 +346,7 @@ _sum: Callable[[Any], Any] = partial(np.add.reduce, axis=-1, keepdims=True)
 
 
 def _phase_rise(half: Any) -> Complex:
-    """Return e^(2i half) - 1 without cancellation: -2 sin^2 Re + 2i sin Re cos Re on the real line.
-
-    Elsewhere it is e^(-2 Im) (e^(2i Re) - 1) + (e^(-2 Im) - 1).
-    """
+    """Return e^(2i half) - 1; of complex ones as e^(-2 Im) (e^(2i Re) - 1) + (e^(-2 Im) - 1)."""
     sine = np.sin(half.real)
     rise: Complex = -2 * sine * sine + 2j * sine * np.cos(half.real)
     if np.iscomplexobj(half):

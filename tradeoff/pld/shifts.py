@@ -1,8 +1,4 @@
-"""Laws of the loss L = log dQ/dP between a density and its shift in closed form: Laplace, logistic, Gumbel.
-
-A cell [a, b] of losses has the excess Q - e^a P and the deficit P - e^-b Q. The transform is rho(y) = M(c +
-iy)/ M(c), M(z) = E_P e^(zL). A unit is 2^-53, relative (UNIT).
-"""
+"""Laws of L = log dQ/dP between a density and its shift in closed form: Laplace, logistic, Gumbel."""
 
 from __future__ import annotations
 
@@ -77,8 +73,8 @@ class LaplaceLaw(PrivacyLossDistribution):
         return LaplaceTransform([self], c)
 
     def _cells(self, edges: Array) -> Cells:
-        # With w half the cell's width, both integrals are (1 - e^-w)^2/2 times e^((b - epsilon)/2)
-        # and e^(-(a + epsilon)/2).
+        # With w half the width of a cell [a, b], the excess Q - e^a P and the deficit P - e^-b Q are (1 -
+        # e^-w)^2/2 times e^((b - epsilon)/2) and e^(-(a + epsilon)/2).
         half = np.expm1(-np.diff(edges) / 2) ** 2 / 2
         # Differences of edges are known to a unit, expm1 and exp to 8 each; exponents, up to epsilon, to one,
         # and epsilon itself to another; the product with the factor costs two.
@@ -160,9 +156,9 @@ class LaplaceBatch:
 class LaplaceTransform(Transform):
     r"""The product of M(c + iy)/M(c), a row for each law, in closed form by z = (c - 1/2 + iy) eps = a + ib.
 
-    M is e^-h (cosh z + h sinh(z)/z), h = eps/2, and without atoms sinh(z)/z over sinh(h)/h. With C, S and R
-    the numbers cosh a, sinh a and h sinh(a)/a over C + R, or without atoms (where A = 0) over R, k = c - 1/2,
-    D = C eps - 2 R and p = 1/(2 (k + iy)),
+    M(c + iy) = E_P e^((c + iy) L) is e^-h (cosh z + h sinh(z)/z), h = eps/2, and without atoms sinh(z)/z over
+    sinh(h)/h. With C, S and R the numbers cosh a, sinh a and h sinh(a)/a over C + R, or without atoms (where
+    A = 0) over R, k = c - 1/2, D = C eps - 2 R and p = 1/(2 (k + iy)),
 
         rho - 1 = A (C (cos b - 1) + i S sin b) + p (S (cos b - 1) - i C (b - sin b) + i y D).
 
@@ -228,10 +224,7 @@ class LaplaceTransform(Transform):
         return LogRatio(log, slip * (1 + 1e-9), ceiling)
 
     def _rise(self, y: Array, rows: slice) -> tuple[Complex, Array]:
-        """Return rho - 1 of some rows by the formula of the class, and its error.
-
-        In code fall = cos b - 1, lag = b - sin b, bend = D, pole = p; real and imag are the bracket at p.
-        """
+        """Return rho - 1 of some rows, and its error: fall is cos b - 1, lag b - sin b, bend D and pole p."""
         each = self.epsilon, self.cosh, self.sinh, self.rest, self.bend, self.atomic
         epsilon, cosh, sinh, rest, bend, atomic = (x[rows] for x in each)
         b, pole = epsilon * y, 0.5 / (self.k + 1j * np.maximum(y, 1e-300))
@@ -245,10 +238,7 @@ class LaplaceTransform(Transform):
         return value, UNIT * (off + b * (8 * whole + s * (4 * rest + (8 * cosh * far) * s)))
 
     def around(self, y: Array, radius: float) -> Array:
-        """Bound log |rho| by |cosh z|^2 = cosh^2 a cos^2 b + sinh^2 a sin^2 b, and likewise |sinh z|^2.
-
-        b is within ``reach`` of eps y: cos^2 b is largest nearest to a multiple of pi, sin^2 b farthest off.
-        """
+        # |cosh z|^2 = cosh^2 a cos^2 b + sinh^2 a sin^2 b and |sinh z|^2, largest for b within ``reach``.
         b = self.epsilon * y
         reach = self.epsilon * radius * (1 + 1e-9) + 16 * UNIT * (1 + b)
         off = np.abs(b - np.pi * np.round(b / np.pi))  # from a multiple of pi

@@ -102,15 +102,12 @@ _SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which mov
 
 
 class Randomizer(NamedTuple):
-    """A local randomiser of loss eps0: ``kind`` is "rappor", "laplace", another of a blanket 1/r, or None.
+    """A local randomiser: d of k categories, any of its loss (no categories), or a kind by its name."""
 
-    None is subset selection of d = ``size`` of k = ``categories``, or any randomiser without ``categories``.
-    """
-
-    epsilon: float
-    categories: int | None = None
-    size: int = 1
-    kind: str | None = None
+    epsilon: float  # eps0
+    categories: int | None = None  # k
+    size: int = 1  # d
+    kind: str | None = None  # "rappor", or another of a blanket of mass 1/r, such as "laplace"
 
     @property
     def others(self) -> tuple[Bounds, Bounds]:
@@ -124,11 +121,7 @@ class Randomizer(NamedTuple):
 
 @lru_cache(maxsize=16)
 def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
-    """Return the law of n = ``records`` shuffled answers, at most as private as they are.
-
-    It lists y of the module with its probability, and puts (1 +- tau y)/2 of that at the losses +-2
-    artanh(tau y).
-    """
+    """Return the law for n = ``records`` answers by a list of y of the module, at most as private as they are."""
     # The least epsilon bounds smaller ones: below it products underflow.
     randomizer = randomizer._replace(epsilon=max(randomizer.epsilon, 1e-300))
     epsilon, both, neither = randomizer.epsilon, *randomizer.others
@@ -163,10 +156,9 @@ Listed = tuple[Array, Array, Array]  # y, its probability and the relative error
 
 
 def _distances_of_many(epsilon: float, others: int, both: Bounds, neither: Bounds) -> list[Listed]:
-    """List y z of the module, for outcomes that agree with both records (b > 0) or with neither (c > 0).
+    """List y z of the module where outcomes agree with both records (b > 0) or with neither (c > 0).
 
-    For classes of C, the number of other answers of either kind: values of o, and of y for each of the
-    answers that the record itself may send, of either kind (``own`` 1), of neither, or of both.
+    For each class of C others of either kind, and the record's own answer of either kind, neither or both.
     """
     # Masses of an answer of either kind, and of others, times D e^-eps0, which no loss makes too large.
     e, q = exp(epsilon), exp(-epsilon)
@@ -212,10 +204,7 @@ def _at_one(weight: float, slack: float = 0.0) -> Listed:
 
 
 def _clones(odds: float, others: int) -> tuple[Array, Array, float, float, float]:
-    """Return C ~ Bin(others, 1/(1 + e^odds)) within reach: values, probabilities, their relative error.
-
-    The last two are bounds on the probabilities of what lies below and above.
-    """
+    """Return C ~ Bin(others, 1/(1 + e^odds)), its P, the relative error of P, and P below and above."""
     mean = others * expit(-odds)
     reach = _REACH * np.sqrt(mean * expit(odds)) + _REACH
     low, high = max(0, int(mean - reach)), min(others, int(mean + reach) + 1)
@@ -240,10 +229,7 @@ def _class_starts(size: int, highest: float) -> Index:
 
 
 def _spread_counts(odds: float, trials: int, values: int) -> tuple[Array, Array, float, float]:
-    """Return C ~ Bin(trials, 1/(1 + e^odds)), spread to both sides on so few of its ``values``.
-
-    As ``_clones`` does, but for what lies above, which is added to the last value.
-    """
+    """Return ``_clones``, spread to both sides on so few ``values``; the last one has all above it, too."""
     if odds > 700:  # rarer than floats hold
         return np.zeros(1), np.ones(1), 0.0, 0.0
     c, w, error, lost, above = _clones(odds, trials)
@@ -331,10 +317,7 @@ def _spread(y: Array, weight: Array, slack: Array) -> tuple[Array, Array, Array]
 
 
 def _laplace_answers(epsilon: float, records: int, y: Array, weight: Array) -> Listed:
-    """Return y of Laplace noise: the smaller E (y - s)_+ of its own bound and of that for b = 0, at nodes s.
-
-    Linear between nodes, it is convex, and the rises of its slope are the masses of y there.
-    """
+    """Return y of Laplace noise: E (y - s)_+ at nodes s is the lesser bound, its slope rises by masses."""
     tau, high = math.tanh(epsilon / 2), min(8 * math.sqrt(float(np.sum(weight * y * y))), 1.0)
     near = np.linspace(0.0, high, 129)[:-1]
     nodes = np.append(near, np.geomspace(high, 1.0, 64) if high < 1 else 1.0)
@@ -371,10 +354,8 @@ def _laplace_sticks(epsilon: float, records: int, s: Array) -> Array:
     x, deviation = np.maximum(np.arange(-half, half), 0), math.sqrt(kept * float(p @ size**2))
     v, still, stay, m, added = base, 1 - kept, 1 - kept, 1, np.zeros(rows)
     # Errors of masses, and of means of x_+; means of x_+ of the sums that were joined.
-    errors = start = np.array(
-        [2 * UNIT + kept * (1e-13 + 8 * UNIT * epsilon), kept * (1e-12 + 1e-14 * epsilon)]
-    )
-    others = np.zeros(rows)
+    start = np.array([2 * UNIT + kept * (1e-13 + 8 * UNIT * epsilon), kept * (1e-12 + 1e-14 * epsilon)])
+    errors, others = start, np.zeros(rows)
     for digit in f"{records:b}"[1:]:
         for double in (True, False) if digit == "1" else (True,):
             other, rest = (v, still) if double else (base, stay)
@@ -409,10 +390,9 @@ def _thinned(lattice: Array) -> Array:
 
 @lru_cache(maxsize=16)
 def shuffled_pair_law(randomizer: Randomizer, records: int, *, reverse: bool) -> AtomicLaw:
-    """Return the law of the module's pair behind lower bounds, or a more private one that follows from it.
+    """Return the law of the pair behind lower bounds, or a more private one that follows from it.
 
-    All records are alike under P, or under Q if ``reverse``. Outcomes are pairs of s and a: e^L = ``ratio`` =
-    1 + ``change``.
+    All records are alike under P, or under Q if ``reverse``. Of s and a, e^L = ``ratio`` = 1 + ``change``.
     """
     epsilon, (both, neither) = randomizer.epsilon, randomizer.others
     e, q, drop = math.exp(epsilon), exp(-epsilon), -math.expm1(-epsilon)
