@@ -121,7 +121,7 @@ class Randomizer(NamedTuple):
 
 @lru_cache(maxsize=16)
 def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
-    """Return the law for n = ``records`` answers by a list of y of the module, at most as private as they are."""
+    """Return the law for n = ``records`` shuffled answers, at most as private as they are, by a list of y."""
     # The least epsilon bounds smaller ones: below it products underflow.
     randomizer = randomizer._replace(epsilon=max(randomizer.epsilon, 1e-300))
     epsilon, both, neither = randomizer.epsilon, *randomizer.others
