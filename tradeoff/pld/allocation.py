@@ -438,8 +438,7 @@ class Allocation:
         """Return e^(z (K - 1)) e^z F(z) z^-2 at the nodes of a line, and bounds on its errors.
 
         F is M^t, for the jump less that of the bulk; ``log`` is about log E e^-w at z = c. M is 1 + the
-        ``mean`` of expm1(-w) over nodes where that is good (``centred``), or that of e^(-z R/t), with the
-        rounding ``fixed`` + ``per_w`` |z|/t in units.
+        ``mean`` of expm1(-w) over nodes where that is good (``centred``), or that of e^(-z R/t).
         """
         mu, t, c, bulk = self.mu, self.steps, float(z[0].real), cut is not None and not cut.jump
         a, top = self._shift(cut), self._bound_edges(c, cut)
@@ -447,62 +446,64 @@ class Allocation:
         aim = 38 + math.log(t) - log
         grid = self._grid(c, aim, aim + (max(top, 0.0) if centred else top), cut)
         lift = 0.0 if centred else c / t  # of expm1(-w) and e^-w, or of e^(-z R/t)
-        lost = (float(np.exp(top - lift)) + centred) * grid.strip
+        # Missed by the step of the rule, and by its ends.
+        strip = (float(np.exp(top - lift)) + centred) * grid.strip
         left, right = np.exp([grid.left - lift, grid.right - lift])
-        moved, weight = grid.x - 1j * a, grid.weight * np.exp(1j * a * grid.x + a * a / 2)
-        # Errors in units: of weights; of w, by |z|/t; of -log chi, where chi is not 0.
-        units = 64 + 2 * np.abs(moved) ** 2
-        ratio = np.expm1(mu * moved - mu * mu / 2) + (0 if centred else 1)
-        slope = 16 * np.abs(ratio) + 8 * (mu * np.abs(moved) + mu * mu) * (np.abs(ratio) + 1)
-        exponent = cut.exponent(moved) if cut else np.zeros(len(moved))
-        bent = np.minimum(np.abs(exponent), 1e3) * (
-            8 + (8 * cut.steep * (np.abs(moved - cut.at) + np.abs(moved)) if cut else 0)
-        )
-        inner = exponent if bulk else np.zeros(len(moved))
-        damp, size = np.exp(-c / t * ratio.real - inner.real), np.abs(weight)  # largest |e^-w chi|: y = 0
-        each = (
-            bulk * (bent * damp + np.minimum(np.abs(inner), 1) * units * (damp + 1))
-            + (not centred) * units * damp
-        )
-        fixed, per_w = np.sum(size * each), np.sum(size * (damp + centred) * (slope + np.abs(ratio) * units))
+        x, weight = grid.x - 1j * a, grid.weight * np.exp(1j * a * grid.x + a * a / 2)
+        ratio = np.expm1(mu * x - mu * mu / 2) + (0 if centred else 1)  # w t/z
+        exponent = cut.exponent(x) if cut else np.zeros(len(x))
+        units_of = self._rounding(c, cut, x, np.abs(weight), ratio, exponent, centred=centred)
         if cut and cut.jump:
-            p = self._masses(cut)[0]
-            outside = -np.expm1(-exponent)
-            each = np.abs(outside) * units + bent * np.exp(-exponent.real)
-            fixed_out, per_w_out = np.sum(size * damp * each), np.sum(size * damp * np.abs(outside) * slope)
-            outside = outside * weight
-            lost_out = 3 * p * lost + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
+            p, outside = self._masses(cut)[0], -np.expm1(-exponent) * weight
+            lost_out = 3 * p * strip + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
+        inner = exponent if bulk else np.zeros(len(x))
         terms, error = np.empty(len(z), complex), np.empty(len(z))
-        block = max((2**17) // len(moved), 1)  # terms computed at once
+        block = max((2**17) // len(x), 1)  # terms computed at once
         for k in range(0, len(z), block):
             here = z[k : k + block]
             values = (np.expm1 if centred else np.exp)(np.multiply.outer(-here / t, ratio) - inner)
             mean = np.sum(values * weight, axis=1)
             far, shift = np.abs(here) / t, above if centred else strike
-            slip = lost + left + right + UNIT * (fixed + far * per_w)  # error of the mean
+            slip = strip + left + right + UNIT * (units_of[0] + far * units_of[1])  # error of the mean
             modulus = np.abs(mean + centred)
             log_mean = complex_log1p(mean, slip).log if centred else np.log(mean)
             # A mean that is not distinguished from 0 has the logarithm -inf: its power is left out.
             known = np.isfinite(log_mean)
             log_mean = np.where(known, t * log_mean, 0)
-            value, units_z = (
-                known * np.exp(log_mean + here * shift),
-                64 + 40 * np.abs(log_mean) + 8 * np.abs(here * shift),
-            )
+            value = known * np.exp(log_mean + here * shift)
+            units = 64 + 40 * np.abs(log_mean) + 8 * np.abs(here * shift)
             largest = np.exp((t - 1) * np.log(modulus + slip) + c * shift)
-            wrong = np.where(known, t * slip, modulus + slip) * largest
-            if cut and cut.jump:
+            off = np.where(known, t * slip, modulus + slip) * largest
+            if cut and cut.jump:  # a^t - b^t, a that mean and a - b the ``part`` outside of chi
                 part = np.sum((values + centred) * outside, axis=1)
-                slip_out = lost_out + UNIT * (fixed_out + far * per_w_out)
+                slip_out = lost_out + UNIT * (units_of[2] + far * units_of[3])
                 log_rest = t * complex_log1p(-part / (mean + centred), slip * 0).log
-                value, units_z = value * -np.expm1(log_rest), units_z + 40 * np.abs(log_rest)
+                value, units = value * -np.expm1(log_rest), units + 40 * np.abs(log_rest)
                 most = np.log(np.maximum(modulus, np.abs(mean + centred - part)) + slip + slip_out)
                 # |a^t - b^t| <= t |a - b| max(|a|, |b|)^(t-1): of its own error, and where it is left out.
-                wrong = t * (slip_out + ~known * np.abs(part)) * np.exp((t - 1) * most + c * shift)
-                wrong += t * (t - 1) * (np.abs(part) + slip_out) * slip * np.exp((t - 2) * most + c * shift)
+                off = t * (slip_out + ~known * np.abs(part)) * np.exp((t - 1) * most + c * shift)
+                off += t * (t - 1) * (np.abs(part) + slip_out) * slip * np.exp((t - 2) * most + c * shift)
             terms[k : k + block] = value / here**2
-            error[k : k + block] = (wrong + UNIT * units_z * np.abs(value)) / np.abs(here) ** 2
+            error[k : k + block] = (off + UNIT * units * np.abs(value)) / np.abs(here) ** 2
         return terms, error
+
+    def _rounding(
+        self, c: float, cut: Cut | None, x: Any, size: Array, ratio: Any, exponent: Any, *, centred: bool
+    ) -> tuple[float, float, float, float]:
+        """Return a, b for the rounding a + b |z|/t units of the mean of ``_terms``, and those of its part."""
+        mu, bulk = self.mu, cut is not None and not cut.jump
+        units = 64 + 2 * np.abs(x) ** 2  # of weights
+        slope = 16 * np.abs(ratio) + 8 * (mu * np.abs(x) + mu * mu) * (np.abs(ratio) + 1)  # of w t/z
+        bent = np.minimum(np.abs(exponent), 1e3)  # of -log chi, where chi is not 0
+        bent = bent * (8 + (8 * cut.steep * (np.abs(x - cut.at) + np.abs(x)) if cut else 0))
+        inner = exponent if bulk else np.zeros(len(x))
+        damp = np.exp(-c / self.steps * ratio.real - inner.real)  # largest |e^-w chi|: y = 0
+        each = bulk * (bent * damp + np.minimum(np.abs(inner), 1) * units * (damp + 1))
+        each = each + (not centred) * units * damp
+        fixed, per_w = np.sum(size * each), np.sum(size * (damp + centred) * (slope + np.abs(ratio) * units))
+        outside = np.abs(-np.expm1(-exponent))
+        each = outside * units + bent * np.exp(-exponent.real)
+        return fixed, per_w, np.sum(size * damp * each), np.sum(size * damp * outside * slope)
 
 
 def _largest_exponent(rise: Array, mu: float, steep: float, share: float) -> Array:

@@ -134,8 +134,7 @@ class Cumulant:
         """The estimate of delta for rounds that rarely lose much, at each loss of a sketch."""
         order = np.argsort(self.loss)
         loss, mass = self.loss[order], (self._masses[0] * self.counts.repeat(self.repeats))[order]
-        # P- and Q-mass above each loss, times n_i; mean and deviation under Q of the sum of all losses up to
-        # it.
+        # P- and Q-mass above each loss, times n_i; mean and deviation under Q of the sum of losses up to it.
         s = np.exp(np.minimum(loss, 300.0))
         p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
         mean, deviation = np.cumsum(mass * s * loss), np.sqrt(np.cumsum(mass * s * loss * loss)) + 1e-300
@@ -240,6 +239,7 @@ def _saddles(cumulant: Cumulant, c: Array, poles: Sequence[float]) -> Array:
     value, mean, variance, rarest = cumulant.derivatives(c)
     inverses = [1 / (c - p) for p in poles]
     x = mean - sum(inverses)
+    # With the poles 0 and 1 there is x more.
     log = value - (c - (len(poles) - 1)) * x + sum([np.log(np.abs(each)) for each in inverses])
     log -= 0.5 * np.log(2 * np.pi * (variance + sum([each * each for each in inverses])))
     return np.array([c, x, np.sqrt(np.maximum(variance, 0.0)), log, value, rarest])

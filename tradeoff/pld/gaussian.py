@@ -159,8 +159,7 @@ def line_points(
     # and by those of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
     units = 16 + node_units + 12 * np.abs(width) + 4 * np.abs(logs.p) + part.units + damping_units
     tails, kept = rule.left_out(log_p, logs.loss, c)
-    # Tails past the nodes left out are as small as those are, and count like 2 (1 + 1/(h spare)) more of
-    # them.
+    # Tails past nodes left out are as small as those, and count like 2 (1 + 1/(h spare)) more of them.
     count = rule.size + 2 * (1 + 1 / (rule.h * rule.spare))
     lost = 3 * np.exp(-rule.digits) + tails + count * np.exp(-rule.digits - 20) + rule.outside
     return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, lost), kept
@@ -278,7 +277,7 @@ class GaussianLaw(PrivacyLossDistribution):
 
 @dataclass(frozen=True)
 class NormalBase(AffineBase):
-    """The standard normal density over the line, with l = mu x - mu^2/2, mu the ``scale``."""
+    """phi = N(0, 1) on the line, with l = mu x - mu^2/2, mu the ``scale``; ``fall`` is minus (log phi)'."""
 
     scale: float
 
@@ -396,7 +395,7 @@ class WindowBase(NormalBase):
         return value - np.log(rest), error
 
     def outside(self, rate: SamplingRate) -> float:
-        """Bound the mass of (1 - s) phi(x) + s phi(x - mu) that w(x; last) takes off: 1 - e^-t <= t."""
+        """Bound the mass that w = e^-t, t = e^(k (x - last)), takes off (1 - s) N(0, 1) + s N(mu, 1): E t."""
         if self.unsure is not None:
             return self.unsure
         k = self.sharp
@@ -451,7 +450,7 @@ class WindowBase(NormalBase):
 
 @dataclass(frozen=True)
 class HalfNormalBase(NormalBase):
-    """The standard normal density above mu/2, in t = x - mu/2 > 0: near 0, l = mu t is not rounded."""
+    """N(0, 1) above mu/2, in t = x - mu/2 > 0, the x of all methods here: near 0, l = mu t is not rounded."""
 
     half = True
 
@@ -511,7 +510,10 @@ class HalfNormalBase(NormalBase):
 
 
 class GaussianTransform(Transform):
-    """The transform of the normal pair: log M(z) = mu^2 (z^2 - z)/2, so log |rho(y)| = -mu^2 y^2/2."""
+    """rho(y) = M(c + iy)/M(c) of the normal pair: log M(z) = mu^2 (z^2 - z)/2, so log |rho(y)| = -mu^2 y^2/2.
+
+    Bounds on log |rho| from above: ``far`` from y on, ``around`` within a radius of y.
+    """
 
     def __init__(self, mu: float, c: float) -> None:
         self.mu, c = mu, float(c)  # whose products overflow to infinity, a trivial bound, without a warning

@@ -89,7 +89,8 @@ class FiniteLaw:
             raise PrecisionError(
                 "the moments of this law cannot be bounded: its finite losses have no mass in floats", np.inf
             )
-        # Conditioning adds to every loss: masses cost 16 units, logarithms 8, |log(1 - p)| <= p/(1 - p).
+        # Given finite losses, of P-mass 1 - p and Q-mass 1 - q, e^L has the mean (1 - q)/(1 - p): masses cost
+        # 16 units, logarithms 8, |log(1 - p)| <= p/(1 - p).
         self.shift = float(np.log1p(-p) - np.log1p(-q))
         self._shift_error = 32 * UNIT * (p / (1 - p) + q / (1 - q))
 
@@ -209,8 +210,8 @@ class FiniteLaw:
                 lambda x: abs(t) * (abs(t - 1) * np.exp(t * x) + 1),
                 lambda x: abs(t) * np.abs(np.expm1(t * x)),
             )
-            # For 0 <= t <= 1 E e^(tx) over a set is at most P^(1-t) Q^t of it (Hoelder); above, Q is at most
-            # e^inner times the bound on P, which was made so.
+            # A tail adds at most E e^(tx) + |t outer| P: e^(t outer) P, or for 0 <= t <= 1 P^(1-t) Q^t
+            # (Hoelder), where above Q is at most e^inner times the bound on P, which was made so.
             log_mass, inner, outer = self._tails
             top = np.where((inner > 0) & (0 <= t <= 1), t * inner, t * outer)
             with np.errstate(over="ignore"):

@@ -33,7 +33,8 @@ _BLOCK = 64  # points summed at once: a sum of the sums of blocks rounds less th
 class QuadratureTransform(Transform):
     """The product of rho_i^n_i over rows i, ``powers`` n_i, by levels that are made for a frequency.
 
-    Here it has the one row of a law, in `pld.batched` many. Quadratures err by about e^-digits of M(c).
+    Here it has the one row of a law, in `pld.batched` many. Quadratures err by about e^-digits of M(c). Upper
+    bounds on log |rho| are ``far`` and ``bound_from`` for all y' >= y, ``around`` within a radius of each y.
     """
 
     rows: Sequence[Sequence[Component]]

@@ -483,19 +483,15 @@ def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
     if not seen.any():
         return Piece(np.array([low, low, high]), np.full(3, -np.inf), np.full(3, np.inf))
     inner, loss, margin = inner[seen], loss[seen], margin[seen]
-    ends = [
-        (low, *_loss_at_end(p, q, low, 1.0, x[x < low][-1:])),
-        (high, *_loss_at_end(p, q, high, -1.0, x[x > high][:1])),
-    ]
+    sides = (low, 1.0, x[x < low][-1:]), (high, -1.0, x[x > high][:1])
+    ends = [(end, *_loss_at_end(p, q, end, way, across)) for end, way, across in sides]
     if loss[-1] < loss[0]:
         ends, inner, loss, margin = ends[::-1], inner[::-1], loss[::-1], margin[::-1]
-    (bottom, least, off), (top, most, room) = ends
-    lows, highs = loss - margin, loss + margin
-    return Piece(
-        np.array([bottom, *inner, top]),
-        np.array([least - off, *lows, max(most - room, lows[-1])]),
-        np.array([min(least + off, highs[0]), *highs, most + room]),
-    )
+    (start, least, off), (stop, most, off_stop) = ends  # places, L there and its errors
+    lower, upper = loss - margin, loss + margin
+    lows = np.array([least - off, *lower, max(most - off_stop, lower[-1])])
+    highs = np.array([min(least + off, upper[0]), *upper, most + off_stop])
+    return Piece(np.array([start, *inner, stop]), lows, highs)
 
 
 def _loss_at_end(p: Density, q: Density, end: float, way: float, across: Array) -> tuple[float, float]:

@@ -107,7 +107,7 @@ class BoundedRangeLaw(LaplaceLaw):
 
 @dataclass(frozen=True)
 class IntervalBase(AffineBase):
-    """phi(l) = e^(-(l + epsilon)/2)/4 for losses l in (-epsilon, epsilon), of ``half`` in (0, epsilon)."""
+    """phi(l) = e^(-(l + epsilon)/2)/4, log phi of slope -``fall``, for |l| < epsilon, ``half`` above 0."""
 
     epsilon: float
     half: bool = False
@@ -163,12 +163,13 @@ class LaplaceTransform(Transform):
         rho - 1 = A (C (cos b - 1) + i S sin b) + p (S (cos b - 1) - i C (b - sin b) + i y D).
 
     In units of UNIT, C, S and R are known to 30 of themselves (8 of expm1, 3 for a, sums and quotients),
-    sines and cosines to 8, p to 12, and products and sums take 5: 64 for each term. As |S| is at most C
-    and 2 |k| R, the first three terms add up to at most 3AC s + 2R s^2, s = min(1, b). The difference b -
-    sin b is at least 0.15 b from b = 1 on and below there a series, which costs 64 more; D, from
-    differences of which at least a fifth is left, 192 more. The phase b is known to 4 of itself, which
-    moves the terms by (2AC + R s + 2 C |p| s^2) b of those at most. So errors scale with |rho - 1|, which
-    matters for many rounds.
+    sines and cosines to 8, p to 12, and products and sums take 5: 64 for each term. As |S| is at most C and 2
+    |k| R, the first three terms add up to at most 3AC s + 2R s^2, s = min(1, b). The difference b - sin b is
+    at least 0.15 b from b = 1 on and below there a series, which costs 64 more; D, from differences of which
+    at least a fifth is left, 192 more. The phase b is known to 4 of itself, which moves the terms by (2AC + R
+    s + 2 C |p| s^2) b of those at most. So errors scale with |rho - 1|, which matters for many rounds.
+    ``around`` and ``far`` bound log |rho| within a radius of y and from y on, from above, by |rho| <= A |cosh
+    z| + min(|p sinh z|, R), cosh and sinh over the same, which are at most C.
     """
 
     mean = 0.0
@@ -179,8 +180,8 @@ class LaplaceTransform(Transform):
         self.atomic = np.array([len(law.atoms.loss) > 0 for law in laws])[:, None]
         self.k, h = c - 0.5, self.epsilon / 2
         a = np.abs(self.k) * self.epsilon
-        fall = np.expm1(-2 * a)  # in units of e^a
-        cosh, sinh = 1 + fall / 2, -fall / 2
+        fall = np.expm1(-2 * a)
+        cosh, sinh = 1 + fall / 2, -fall / 2  # over e^a, as is ``rest``, h sinh(a)/a
         rest = sinh / (2 * abs(self.k)) if self.k else h
         whole = self.atomic * cosh + rest
         self.cosh, self.sinh, self.rest = cosh / whole, np.copysign(sinh, self.k) / whole, rest / whole

@@ -338,11 +338,12 @@ def _laplace_sticks(epsilon: float, records: int, s: Array) -> Array:
     without the masses ``stay`` and ``still`` of all Z = 0; ``added`` is the mean excess above the lattice.
     """
     half, cells, rows = 1024, 512, len(s)
-    theta, kept, k = math.expm1(epsilon), math.exp(-epsilon / 2), np.arange(cells + 1) / cells
+    # P(Z != 0) = 1/r is ``chance``, and u = X - 1 has the masses p at theta ``size``.
+    theta, chance, k = math.expm1(epsilon), math.exp(-epsilon / 2), np.arange(cells + 1) / cells
     # X in cells from x to x e^4a has mean x e^2a there: both ends of all cells have the same shares.
     a = epsilon / 4 / cells
     cell = -math.expm1(-2 * a) * np.exp(-epsilon / 2 * k[:-1])
-    p = np.append(cell * expit(2 * a), kept) + np.append(0.0, cell * expit(-2 * a))
+    p = np.append(cell * expit(2 * a), chance) + np.append(0.0, cell * expit(-2 * a))
     size, h = np.expm1(epsilon * k) / theta, 2.5 / half
     base = np.zeros((rows, 2 * half))  # without the mass at 0
     for sign in (1, -1):
@@ -350,11 +351,11 @@ def _laplace_sticks(epsilon: float, records: int, s: Array) -> Array:
         low = np.floor(place)
         for up, share in ((0, 1 - place + low), (1, place - low)):
             at = (low.astype(int) + up + 2 * half * np.arange(rows)[:, None]).ravel()
-            base += _added(at, (share * (p * kept / 2)).ravel(), base.size).reshape(base.shape)
-    x, deviation = np.maximum(np.arange(-half, half), 0), math.sqrt(kept * float(p @ size**2))
-    v, still, stay, m, added = base, 1 - kept, 1 - kept, 1, np.zeros(rows)
+            base += _added(at, (share * (p * chance / 2)).ravel(), base.size).reshape(base.shape)
+    x, deviation = np.maximum(np.arange(-half, half), 0), math.sqrt(chance * float(p @ size**2))
+    v, still, stay, m, added = base, 1 - chance, 1 - chance, 1, np.zeros(rows)
     # Errors of masses, and of means of x_+; means of x_+ of the sums that were joined.
-    start = np.array([2 * UNIT + kept * (1e-13 + 8 * UNIT * epsilon), kept * (1e-12 + 1e-14 * epsilon)])
+    start = np.array([2 * UNIT + chance * (1e-13 + 8 * UNIT * epsilon), chance * (1e-12 + 1e-14 * epsilon)])
     errors, others = start, np.zeros(rows)
     for digit in f"{records:b}"[1:]:
         for double in (True, False) if digit == "1" else (True,):
