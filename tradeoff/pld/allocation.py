@@ -328,8 +328,8 @@ class Allocation:
     def _fits(self, rho: Array, log: Array, ends: tuple[float, float], x: Array, cosine: float) -> Array:
         """Return a mask of the tilts before the first whose sum over nodes x misses more than 1e-5/t of it.
 
-        ``log`` is that of each sum; ``cosine`` is cos(mu a). ``ends`` are the logs of
-        the sum at rho = 0, and of what multiplies phi e^(-rho R/t) at the left end.
+        ``log`` is that of each sum; ``cosine`` is cos(mu a). ``ends`` are the logs of the sum at rho = 0, and
+        of what multiplies phi e^(-rho R/t) at the left end.
         """
         mu, t = self.mu, self.steps
         first, last = np.exp(mu * x[[0, -1]] - mu * mu / 2)

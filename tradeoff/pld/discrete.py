@@ -82,7 +82,7 @@ class AtomicLaw(PrivacyLossDistribution):
     def enclosure(self) -> tuple[float, float]:
         loss, _, _, error = self.atoms
         ends = (float(loss[0] - error[0]), float(loss[-1] + error[-1])) if len(loss) else (0.0, 0.0)
-        low, high = self.outside or ends
+        low, high = self.outside or ends  # of atoms left out
         return min(ends[0], low), max(ends[1], high)
 
     def sketch(self) -> PlanningPoints:
@@ -95,7 +95,7 @@ class AtomicLaw(PrivacyLossDistribution):
         return PlanningPoints(np.add.reduceat(share * self.loss, starts), log_p)
 
     def _cells(self, edges: Array) -> Cells:
-        zero = np.zeros(len(edges) - 1)
+        zero = np.zeros(len(edges) - 1)  # all mass is in atoms
         return Cells(zero, zero, zero)
 
 

@@ -410,10 +410,10 @@ class WindowBase(NormalBase):
 
         It is for c > 1, and at c = 0 and 1 for that power alone.
 
-        With w = e^-e^(k (x - last)) and v = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos
-        of the angle. That is at most e^((1 - g) e^m) w(x) up to x_2 = last + m/k. Where g k e^m >= t + 1, t =
-        c mu times the slope of log Q in l at x_2, v w^g falls faster than e^-x from there on, as w falls
-        faster than that slope rises, k >= mu. So the integral from there is at most v w^g/x_2 there. As v w^g
+        With w = e^-e^(k (x - last)) and f = phi Q^c, P being phi, |w(x + is)| <= w(x)^g, g = cos(k s) >= cos
+        of ``angle``. That is at most e^((1 - g) e^m) w(x) up to x_2 = last + m/k. Where g k e^m >= t + 1, t =
+        c mu times the slope of log Q in l at x_2, f w^g falls faster than e^-x from there on, as w falls
+        faster than that slope rises, k >= mu. So the integral from there is at most f w^g/x_2 there. As f w^g
         is at least 1/e times that up to 1/(t + 1) before x_2, it is e (t + 1)/x_2 times the integral before
         at most.
 
@@ -440,7 +440,7 @@ class WindowBase(NormalBase):
         a = angle / k / (1 if y is not None else 2)  # of a path the strip is from 0 to 2a
         growth = grown + (2 * a * a if y is None else a * a / 2 + y * mu * a)
         h = few_bits(2 * math.pi * a / (digits + growth))
-        m, t = balance(1.0, spare)  # on the line, from where v w falls at least ``spare`` a unit of x
+        m, t = balance(1.0, spare)  # on the line, from where f w falls at least ``spare`` a unit of x
         end = last + max(m, math.log(digits + t)) / k
         first, end = math.floor(-spare / h), math.ceil(end / h)
         height = 0.0 if y is not None else a

@@ -213,7 +213,7 @@ class LaplaceTransform(Transform):
                 rise, off = self._rise(y[here], slice(first, first + 16))
                 value, off = 1 + rise, off + 4 * UNIT
                 size = np.abs(value)
-                known = size > 2 * off
+                known = size > 2 * off  # others have the logarithm -inf, with an infinite error
                 product = np.prod(np.where(known, value, 1.0), axis=0)
                 with np.errstate(divide="ignore"):
                     modulus = np.where(known.all(axis=0), np.log(np.abs(product)), -np.inf)

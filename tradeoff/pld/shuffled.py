@@ -279,7 +279,7 @@ def _spread_to(nodes: Array, x: Array, weight: Array) -> Array:
 
 
 def _answers(m: float, weight: float, slack: float) -> tuple[Array, Array, Array]:
-    """List y = |m - 2a|/m for a ~ Bin(m, 1/2), its probability times a weight; what lies outside at y = 1."""
+    """List y = |m - 2a|/m for a ~ Bin(m, 1/2), its probability times a weight; the rest at y = 1."""
     low, middle = max(0, int(m / 2 - _REACH / 2 * np.sqrt(m) - 1)), int(m // 2)
     a = np.arange(low, middle + 1, dtype=float)
     log_b, error = log_pmf(a, int(m), 0.0)
