@@ -116,7 +116,7 @@ class Line:
     error: Array  # of each term
     inner: int  # terms that are summed one by one; the others are summed by parts
     strike: tuple[float, float]  # K - 1 and K
-    log_rest: float  # log of a bound on what is not summed, but for |1 - q|^-m
+    log_rest: float  # log of a bound on terms not summed, but for |1 - q|^-m
     parts: int  # m
     mass: float  # of the measure: 1, or E (1 - prod chi) for the jump
     other: tuple[float, float]  # c' of the far side, and log of e^(c' K) F(c')/(e |c'|), a bound on f(K)
@@ -329,7 +329,7 @@ class Allocation:
         """Return a mask of the tilts before the first whose sum over nodes x misses more than 1e-5/t of it.
 
         ``log`` is that of each sum; ``cosine`` is cos(mu a). ``ends`` are the logs of the sum at rho = 0, and
-        of what multiplies phi e^(-rho R/t) at the left end.
+        of the factor of phi e^(-rho R/t) at the left end.
         """
         mu, t = self.mu, self.steps
         first, last = np.exp(mu * x[[0, -1]] - mu * mu / 2)
@@ -359,7 +359,7 @@ class Allocation:
         answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor, -700.0)  # about log f(K)
         if not bulk:
             k = int(np.flatnonzero(size <= size[k] + 3)[-1])
-        # Log of what is left to aliases and to the nodes that are not summed: aliases of the near side, or
+        # Log of the part left to aliases and to the nodes that are not summed: aliases of the near side, or
         # the far side where there are any, then give the period.
         c, goal = float(tilts[k]), answer + math.log(1e-14)
         period = (2 - goal) / -c if bulk else (math.log(mass * (strike + 30 / c)) - goal + 2) / c

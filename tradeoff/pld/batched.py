@@ -2,7 +2,7 @@
 
 A *component* has dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi, phi standard normal and l = mu x
 - mu^2/2 of ``scale`` mu here; b and d are its shares, g = b - d. A *sketch* is a few points that represent a
-law, for planning. ``counts`` say how often each law of a product occurs.
+law, for planning. ``counts`` are how often each law of a product occurs.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def damped_law(law: PrivacyLossDistribution, count: int, level: float) -> Privac
     """Return the law without its rarest losses or parts, if it is of a sampled normal pair or a mixture.
 
     In ``count`` rounds they have a mass of about e^-level, which changes no answer but makes M(c) = E_P
-    e^(cL) huge for large c. The result's mass at +inf bounds what Q lacks.
+    e^(cL) huge for large c. The result's mass at +inf bounds the part that Q lacks.
     """
     inner = law.base if isinstance(law, ReversedPLD) else law
     if isinstance(inner, MixtureLaw):

@@ -258,8 +258,8 @@ class GaussianLaw(PrivacyLossDistribution):
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
         # Intervals where P or Q has a density that is a float, and the cells in which that density alone
-        # bends the integrand: what a reference takes off of P's falls as e^(-mu t) from where a cell stops,
-        # and of Q's from where it starts, and a unit away it is nothing.
+        # bends the integrand: the part that a reference takes off P's falls as e^(-mu t) from where a cell
+        # stops, and of Q's from where it starts, and a unit away it is nothing.
         regions: list[tuple[tuple[float, float], Any]] = [((-REACH, mu + REACH), False)]
         if mu > 2 * REACH:
             left, right = (-REACH, REACH), (mu - REACH, mu + REACH)

@@ -342,9 +342,9 @@ def find_pieces(
 ) -> RealLineLaw:
     """Return the law of L = log q - log p, evaluated at the nodes of both quadratures.
 
-    L must be monotone between ``breaks``; extrema are located if these are None. ``bounded`` says that it is
-    proved that L takes its least and its greatest value at some of the points. Raise DomainError where L is
-    not monotone between ``breaks``, or has more than a thousand extrema.
+    L must be monotone between ``breaks``; extrema are located if these are None. ``bounded``: it is proved
+    that L takes its least and its greatest value at some of the points. Raise DomainError where L is not
+    monotone between ``breaks``, or has more than a thousand extrema.
     """
     strips, x = _scan(p, q, breaks or ())
     lost, unknown, pieces, extrema = [Bounds(0.0, 0.0)] * 2, [0.0, 0.0], [], list(breaks or ())
