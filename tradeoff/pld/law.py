@@ -6,7 +6,8 @@ A cell [a, b] of losses enters through two numbers without cancellation,
     deficit = P(cell) - e^-b Q(cell)   (0 when all its mass sits at b).
 
 With them every operator (`pld.transformed`) is one line: subsampling multiplies ``excess`` by p, reversal
-swaps the two, a mixture averages them. All masses are computed to a stated relative ``slack``.
+swaps the two, a mixture averages them. All masses are computed to a stated relative ``slack``. The *tilt* c
+weighs P by e^(cL): E_c is the mean under it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tradeoff.intervals.functions import clip
 from tradeoff.pld.components import Component
 from tradeoff.pld.units import TINY, UNIT, position_slack
 
-FULL = 700.0  # exponents are cut here: a mass of e^-700 is negligible, and e^700 more than any mass
+FULL = 700.0  # exponents are cut at +-this: a mass of e^-700 is negligible, and e^700 more than any mass
 
 
 class Cells(NamedTuple):
@@ -66,7 +67,7 @@ class LogRatio(NamedTuple):
     ceiling: Array
 
     def at(self, index: Index) -> LogRatio:
-        """Return the entries with these indices."""
+        """Return the entries at these indices."""
         return LogRatio(self.log[index], self.error[index], self.ceiling[index])
 
 
@@ -134,7 +135,7 @@ def complex_log1p(u: Complex, error: Array) -> LogRatio:
 
 
 def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
-    """Return P- and Q-mass of cells from excess and deficit; every term is positive."""
+    """Return p = (deficit + e^-b excess)/(1 - e^(a-b)) and q = excess + e^a p, the P- and Q-mass of cells."""
     a, b = edges[:-1], edges[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         lifted = np.exp(np.minimum(-b, FULL)) * cells.excess
@@ -144,7 +145,7 @@ def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
 
 
 def weighted_mass(shares: Iterable[tuple[float, float]]) -> float:
-    """Return sum w m of masses m at infinity, rounded once; at least TINY where it is not 0.
+    """Return sum w m of (w, m), weights and masses at infinity, rounded once; at least TINY if it is not 0.
 
     As the weights add to 1 at most, errors of the masses do not add: each nesting costs TINY.
     """
@@ -176,7 +177,7 @@ def bound_mass(mass: float) -> Bounds[float]:
 
 
 def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
-    """Return the columns of all rows, in the order of the first one."""
+    """Return the columns of all rows, each as one array, sorted by the first column."""
     columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
     order = np.argsort(columns[0], kind="stable")
     return [column[order] for column in columns]
@@ -222,7 +223,7 @@ class PrivacyLossDistribution(ABC):
     @property
     @abstractmethod
     def span(self) -> tuple[float, float]:
-        """Losses that hold the continuous part but for tails below all floats: operators map ends to ends."""
+        """Ends of the losses of the continuous part, but for tails below all floats; operators map each."""
 
     @property
     def atoms(self) -> Atoms:
@@ -321,6 +322,6 @@ class PrivacyLossDistribution(ABC):
 
 
 def _moved(mass: Array, loss: Array, by: Array) -> Array:
-    """Return e^loss mass (1 - e^-by), 0 where the edge did not move; by halves, as e^loss may be no float."""
+    """Return e^loss mass (1 - e^-by), 0 where ``by`` <= 0; e^loss as a square, since it may be no float."""
     root = np.exp(np.clip(loss / 2, -FULL, FULL))
     return np.where(by > 0, mass * root * root * -np.expm1(-np.clip(by, 0.0, FULL)), 0.0)

@@ -1,7 +1,8 @@
-"""Laws that operators make of other laws: subsampled, reversed, mixed, symmetrised.
+"""Laws of L = log dQ/dP that operators make of other laws: subsampled, reversed, mixed, symmetrised.
 
-The hull of min{f_p, f_p^-1}, f = f^-1, is C_p(f) of Dong, Roth, Su 2022, Theorem 4.2. That its losses above
-0 are those of f_p follows from
+A cell [a, b] of losses has the excess Q - e^a P and the deficit P - e^-b Q. With f_p = T(P, (1 - p) P + p Q)
+for f = T(P, Q), the hull of min{f_p, f_p^-1}, f = f^-1, is C_p(f) of Dong, Roth, Su 2022, Theorem 4.2. That
+its losses above 0 are those of f_p follows from
 
     delta_(f_p)(x) = sup_S p Q(S) - (e^x - 1 + p) P(S),
     delta_(f_p^-1)(x) = sup_S (1 - (1 - p) e^x) Q(S) - p e^x P(S),
@@ -57,7 +58,7 @@ class TransformedPLD(PrivacyLossDistribution):
         self.mass_at_plus_infinity = base.mass_at_plus_infinity
 
     def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
-        """Return the ends that the law has where the others have ``of``."""
+        """Return this law's (low, high) of a kind, such as the span, from ``of`` applied to its parts."""
         return of(self.base)
 
     @property
@@ -138,7 +139,7 @@ class SubsampledPLD(TransformedPLD):
 
 
 class DampedPLD(TransformedPLD):
-    """A law of one normal component less part of its mass; ``mass_at_plus_infinity`` bounds Q's part of it.
+    """A law of one normal component ``part`` less part of its mass; ``outside``, at +inf, bounds Q's part of it.
 
     Its delta is below the law's, and with that mass at infinity above it. It has a transform and no cells.
     """
@@ -203,7 +204,7 @@ class ReversedPLD(TransformedPLD):
 
 
 class MixturePLD(TransformedPLD):
-    """Law of a mixture whose label is published: the average of the laws."""
+    """Law of a mixture whose label is published: the average of ``parts``, (weight, law)."""
 
     def __init__(self, parts: Sequence[tuple[float, PrivacyLossDistribution]]) -> None:
         self.parts = parts
