@@ -375,9 +375,8 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     """
     gaps = [np.min(np.diff(law.atoms.loss), initial=np.inf) for law in laws]
     infinite = any(law.mass_at_minus_infinity or law.mass_at_plus_infinity for law in laws)
-    if not _WIDE or infinite or any(law.continuous for law in laws):
-        return None
-    if not 0 < min(gaps) <= max(gaps) < np.inf:
+    atomic = not any(law.continuous for law in laws) and 0 < min(gaps) <= max(gaps) < np.inf
+    if infinite or not (_WIDE and atomic):
         return None
     finest = laws[int(np.argmin(gaps))].atoms.loss
     gap = np.ptp(finest) / np.rint(np.ptp(finest) / min(gaps))

@@ -139,7 +139,7 @@ class SubsampledPLD(TransformedPLD):
 
 
 class DampedPLD(TransformedPLD):
-    """A law of one normal component ``part`` less part of its mass; ``outside``, at +inf, bounds Q's part of it.
+    """A law of one normal component ``part`` less some mass; ``outside`` at +inf bounds Q's part of it.
 
     Its delta is below the law's, and with that mass at infinity above it. It has a transform and no cells.
     """
