@@ -251,7 +251,8 @@ class GaussianLaw(PrivacyLossDistribution):
         x = edges / mu + mu / 2
 
         def integrands(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
-            # q (1 - e^(a - L)) and p (1 - e^(L - b)), L - a = mu rise and b - L = mu fall for a cell [a, b].
+            # Of the excess Q - e^a P and the deficit P - e^-b Q of a cell [a, b]: q (1 - e^(a - L)) and
+            # p (1 - e^(L - b)), L - a = mu rise and b - L = mu fall.
             q = np.exp(-((point - mu) ** 2) / 2 - LOG_SQRT_2PI)
             p = np.exp(-point * point / 2 - LOG_SQRT_2PI)
             return q * -np.expm1(-mu * rise), p * -np.expm1(-mu * fall)

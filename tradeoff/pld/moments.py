@@ -149,8 +149,8 @@ class FiniteLaw:
     def _tails(self) -> tuple[Array, Array, Array]:
         """Logs of upper bounds on P-masses of intervals past +-cut, and their inner and outer ends, shifted.
 
-        The deficit of all L <= c is at least 1 - e^(b - c) of the P-mass of L <= b, c = b + ``widen``;
-        likewise the excess and Q. The P-mass of L >= a is at most e^-a times its Q-mass.
+        The deficit P - e^-c Q of L <= c is at least 1 - e^(b - c) of the P-mass of L <= b, c = b + ``widen``,
+        as is the excess Q - e^a P above of the Q-mass. The P-mass of L >= a is at most e^-a times its Q-mass.
         """
         cut, widen = self.cut, 5.0
         rows, base, (low, high) = [], self.base, self.base.support
