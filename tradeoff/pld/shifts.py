@@ -306,7 +306,7 @@ class GumbelLaw(PrivacyLossDistribution):
         return (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
 
     def _cells(self, edges: Array) -> Cells:
-        """Return the excess e^(-e^theta s) B, the deficit e^-s A of cells of E from s to s + w, w = y e^-theta.
+        """Return excess e^(-e^theta s) B and deficit e^-s A of cells of E from s to s + w, w = y e^-theta.
 
         A = int_0^w e^-t (1 - e^(-m t)) dt and B = int_0^w e^theta e^(-e^theta t) (1 - e^(-m (w - t))) dt are
 
