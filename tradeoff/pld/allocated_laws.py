@@ -240,7 +240,7 @@ def _placed(
     else:
         ratio, mass = combine.outer(one.ratio, two.ratio).ravel(), np.outer(one.mass, two.mass).ravel()
     cell = np.searchsorted(nodes, ratio, side="right") - 1
-    if merged:
+    if merged:  # the mass of a cell at its mean
         nearest = nodes[np.maximum(cell, 1)]  # from which ratios are measured: their means keep their digits
         sums = np.asarray(np.bincount(cell, mass, _RATIOS + 1), dtype=float)
         moved = np.bincount(cell, mass * (ratio - nearest), _RATIOS + 1)
@@ -250,7 +250,7 @@ def _placed(
         # Of a mean of distances to a node, weighted by masses with this error.
         off += 4 * slack * float(np.max(np.abs(moved) / (nodes + moved)))
         return Block(nodes + moved, sums, 0.0, slack, off)
-    cell = np.minimum(cell, _RATIOS - 1)
+    cell = np.minimum(cell, _RATIOS - 1)  # mass at both nodes of its cell, or above all partly at infinity
     left, right = nodes[cell], nodes[cell + 1]
     inside = np.minimum(ratio, nodes[-1])
     below, above = mass * ((right - inside) / (right - left)), mass * ((inside - left) / (right - left))

@@ -302,7 +302,7 @@ class Allocation:
             good = self._fits(rho, power / t, (0.0, 0.0), x, cosine)
             return Table(rho[good], power[good], log[good])
         plain = self._table(None)
-        if cut.jump:
+        if cut.jump:  # M^t (1 - (1 - part/M)^t), part = E (1 - chi) e^(-rho R/t)
             rho, power, log = (column[::2] for column in plain)
             x, weight, cosine = self._real_nodes(50.0, -16.0, math.sqrt(100 + cut.at**2), cut)
             outside = -np.expm1(-cut.exponent(x)) * weight
@@ -311,11 +311,11 @@ class Allocation:
             good = self._fits(rho, part, ends, x, cosine)
             share = np.minimum(np.exp(part - power / t), 1 - UNIT)
             return Table(rho[good], power[good], (log + np.log(-np.expm1(t * np.log1p(-share))))[good])
-        most = min(300 * t * math.exp(mu * mu / 2 - mu * cut.at), 300 / spread)
+        most = min(300 * t * math.exp(mu * mu / 2 - mu * cut.at), 300 / spread)  # of -rho for the bulk
         rho = -np.geomspace(most, most * 1e-5, 140)
         digits = 80 + cut.at**2 / 2
         x, weight, _ = self._real_nodes(digits, -16.0, math.sqrt(160 + cut.at**2), cut)
-        less, exponent = np.expm1(mu * x - mu * mu / 2), cut.exponent(x) / 2
+        less, exponent = np.expm1(mu * x - mu * mu / 2), cut.exponent(x) / 2  # R - 1 and -log chi'
         w = np.multiply.outer(-rho / t, less) - exponent
         log = np.where(np.max(w, axis=1) < 700, t * np.log1p(np.expm1(w) @ weight), np.inf)
         # Along the edges chi' is at most exp(-0.433 e^(k (x - b))); chi' ends it on the right.
