@@ -22,7 +22,7 @@ FORMAT = 5  # of the text
 
 @dataclass(frozen=True)
 class Certificate:
-    """Bounds on delta, epsilon or beta of a product of laws, which ``verify`` proves from the laws alone.
+    r"""Bounds on delta, epsilon or beta of a product of laws, which ``verify`` proves from the laws alone.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Certificate:
         ``"one"``: :math:`P` against :math:`Q` as listed; ``"both"``: the guarantee for both orders of the
         pair.
     factors
-        Laws of :math:`L` by their parameters, with multiplicities.
+        Laws of :math:`L = \log(dQ/dP)` by their parameters, and how often each occurs in the product.
     losses
         Losses at which ``verify`` encloses delta to bound beta: a hint that cannot make a false claim pass.
 
@@ -87,7 +87,7 @@ def describe(law: Description) -> str:
 
 def read_certificates(path: str | Path) -> list[Certificate]:
     """Read a file of at most 64 Mi characters with a certificate, or a list of them; else ``DomainError``."""
-    return parse_certificates(read_text(path, 2**26))  # a certificate has some 500
+    return parse_certificates(read_text(path, 2**26))  # a certificate has some 500 characters
 
 
 def parse_certificates(text: str) -> list[Certificate]:

@@ -1,4 +1,7 @@
-"""Certificates of answers: the bounds of the engines, widened where the verifier proves less."""
+"""Certificates of answers: the bounds of the engines, widened where the verifier proves less.
+
+``EFFORTS`` are the verifier's levels of effort, each slower and tighter than the one before.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
 from tradeoff.proofs.certificate import Certificate, Description, Orders, Question
 from tradeoff.proofs.verify.verifier import EFFORTS, Profile, examine
 
-_ULPS = 2.0**-50  # least relative change of a delta, and of a bound
+_ULPS = 2.0**-50  # least relative change of a delta, and of a bound on epsilon
 _REMEDY = "certify curve.lower and curve.upper, which are polygons"
 
 
@@ -66,7 +69,7 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     >>> round(certificate.upper, 8)
     1.82823667
     """
-    value = _checked(curve, question, at)
+    value = _check_question(curve, question, at)
     if tol is not None:
         number("tol", tol, 0.0, open_low=True, open_high=True)
     orders: Orders = "both" if isinstance(curve, Envelope) else "one"
@@ -78,7 +81,7 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     for effort in range(len(EFFORTS)):
         try:
             losses = _choose_losses(curve, claim, effort) if question == "beta" else ()
-            certificate = _widened(curve, replace(claim, losses=losses), effort)
+            certificate = _widen(curve, replace(claim, losses=losses), effort)
         except VerificationError as error:
             if error.term not in {"claim", "laws"}:  # limits of the verifier
                 raise
@@ -86,7 +89,7 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
         if certificate is None or (
             certificate.lower <= 0 and certificate.upper >= 1 and question != "epsilon"
         ):
-            continue
+            continue  # it says nothing
         best = certificate if best is None or width(certificate) < width(best) else best
         if width(best) <= goal or (certificate.lower, certificate.upper) == (claim.lower, claim.upper):
             return best
@@ -97,7 +100,7 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     return best
 
 
-def _checked(curve: TradeOff, question: str, at: object) -> float:
+def _check_question(curve: TradeOff, question: str, at: object) -> float:
     """Return ``at`` as a float if the question can be certified of the curve."""
     operand(curve).require_numbers()
     if curve.assumptions:
@@ -107,21 +110,20 @@ def _checked(curve: TradeOff, question: str, at: object) -> float:
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
     name = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}[question]
     value = number(name, at, low, high, open_low=True, open_high=True)
-    if question == "epsilon" and value <= curve.mass_at_plus_infinity * (1 + 8 * _ULPS):
-        raise DomainError(
-            f"delta must be above the mass at infinity {curve.mass_at_plus_infinity!r}, got {value!r}"
-        )
+    infinite = curve.mass_at_plus_infinity
+    if question == "epsilon" and value <= infinite * (1 + 8 * _ULPS):  # ``_widen`` needs room below delta
+        raise DomainError(f"delta must be above the mass at infinity {infinite!r}, got {value!r}")
     return value
 
 
 def describe_factors(curve: TradeOff) -> tuple[Description, ...]:
-    """Return the laws of a product by their parameters, or raise ``NoClosedForm``."""
+    """Return the laws of a product by their parameters, with their counts, or raise ``NoClosedForm``."""
     factors = []
     for factor, n in curve.factors.items():
-        low, high, count = law_pair(factor, n)
-        if low is not high:
+        below, above, count = law_pair(factor, n)
+        if below is not above:  # two laws that bound the factor, none of them its own
             raise NoClosedForm(f"{shown(factor)} has no law that certify describes; {_REMEDY}")
-        law, rounds = low.single_rounds(count)
+        law, rounds = below.single_rounds(count)
         factors.append({"law": describe_law(law), "count": rounds})
     return tuple(factors)
 
@@ -161,8 +163,12 @@ def describe_law(law: PrivacyLossDistribution) -> Description:  # noqa: C901, PL
     raise NoClosedForm(f"{reason}; certify curve.lower or curve.upper instead")
 
 
-def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
-    """Return the claim, widened until the verifier proves it with this effort; None if that fails."""
+def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
+    """Return the claim, widened until the verifier proves it with this effort; None if that fails.
+
+    Bounds on delta and beta are widened to the verifier's enclosure. Bounds on epsilon at delta become those
+    at delta (1 + share) and delta (1 - share), as the verifier encloses delta with an error of such a share.
+    """
     share = _ULPS
     for _ in range(6):
         checks = examine(claim, effort)
@@ -173,36 +179,38 @@ def _widened(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | 
                 raise VerificationError(message, "engine")
         if all(check.proved for check in checks):
             return claim
-        if claim.question != "epsilon":
-            low, high = checks[0].lower, checks[1].upper
-            claim = replace(claim, lower=min(claim.lower, low), upper=max(claim.upper, high))
-            continue
-        share = 4 * max(share, *((check.upper - check.lower) / claim.at for check in checks))
-        if share >= 1:
-            return None
-        more, less = (curve.bounds.epsilon(claim.at * (1 + sign * share)) for sign in (1, -1))
-        room = _ULPS * (1 + abs(claim.upper))
-        low, high = min(claim.lower, float(more.lower)), max(claim.upper, float(less.upper))
-        claim = replace(claim, lower=low - room, upper=high + room)
+        low, high, room = checks[0].lower, checks[-1].upper, 0.0
+        if claim.question == "epsilon":
+            share = 4 * max(share, *((check.upper - check.lower) / claim.at for check in checks))
+            if share >= 1:
+                return None
+            low, high = (
+                float(curve.bounds.epsilon(claim.at * (1 + share)).lower),
+                float(curve.bounds.epsilon(claim.at * (1 - share)).upper),
+            )
+            room = _ULPS * (1 + abs(claim.upper))
+        claim = replace(claim, lower=min(claim.lower, low) - room, upper=max(claim.upper, high) + room)
     return None
 
 
 def _choose_losses(curve: TradeOff, claim: Certificate, effort: int) -> tuple[float, ...]:
-    """Return losses about the supremum of 1 - delta(x) - e^x alpha that bound beta closely.
+    """Return five losses about the x where 1 - delta(x) - e^x alpha has its supremum, beta.
 
-    The engines estimate it: 1 - delta(x) is e^x (1 - delta(-x)) of the inverse.
+    The engines estimate x; where x < 0, 1 - delta(x) is e^x (1 - delta(-x)) of the inverse. The spacing of
+    the losses is the one of which the verifier's enclosure of beta is the narrowest.
     """
     inverse, profile, alpha = curve.inverse(), Profile(claim, min(effort, 1)), claim.at
 
-    def gap(x: float) -> float:
+    def negative(x: float) -> float:
+        """Return about e^x alpha - 1 + delta(x), to be minimised."""
         if x < 0:
             return math.exp(x) * (alpha - 1 + float(inverse.delta(-x)))
-        # e^x alone may be no float; and past 700 the gap is far from the least one.
+        # e^x alone may overflow; and past 700 the value is far from the least one.
         return math.exp(min(x + math.log(alpha), 700.0)) - 1 + float(curve.delta(x))
 
-    ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
-    x = float(minimize_scalar(gap, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)
-    x = min([x, *profile.kinks(x)], key=gap)
+    ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)  # -x <= -log beta, x <= -log alpha
+    x = float(minimize_scalar(negative, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)
+    x = min([x, *profile.kinks(x)], key=negative)
     spacings = (1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
     candidates = [tuple(x + k * spacing for k in (-2, -1, 0, 1, 2)) for spacing in spacings]
     return min(candidates, key=lambda losses: float(profile.beta(alpha, losses).rad()))

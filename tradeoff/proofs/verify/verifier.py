@@ -69,16 +69,17 @@ def verify(certificate: Certificate) -> Verification:
 
 
 def examine(certificate: Certificate, effort: int) -> list[Check]:
-    """Return comparisons that prove the bounds if all hold."""
-    at, lower, upper = (getattr(certificate, name) for name in ("at", "lower", "upper"))
-    orders = certificate.orders
+    """Return comparisons that prove the bounds if all hold, the lower bound first.
+
+    delta falls: epsilon(d) >= lower if delta(lower) > d, and <= upper if delta(upper) <= d.
+    """
+    question, at, lower, upper = (getattr(certificate, n) for n in ("question", "at", "lower", "upper"))
+    orders, factors = certificate.orders, certificate.factors
     require("orders", orders in {"one", "both"}, f"must be one or both, got {orders!r}")
-    require("factors", certificate.factors, "must not be empty")
+    require("factors", isinstance(factors, tuple | list) and factors, "must be a list of laws, not empty")
     for name, number in (("lower", lower), ("upper", upper)):
         require(name, type(number) in {int, float}, f"must be a number, got {number!r}")
     require("upper", lower <= upper, f"must be at least lower = {lower!r}, got {upper!r}")
-    question = certificate.question
-    require("factors", isinstance(certificate.factors, tuple | list), "must be a list of laws")
     with ctx.workprec(_BITS):
         real(at, "at", -math.inf if question == "delta" else 0.0)
         require("at", question == "delta" or at < 1, f"must be in (0, 1), got {at!r}")
@@ -105,7 +106,7 @@ class Profile:
         reverse = (False, True) if certificate.orders == "both" else (False,)
         with ctx.workprec(_BITS):
             self.orders = [_Order(certificate.factors, effort, reverse=each) for each in reverse]
-        self.points: dict[float, tuple[arb, arb]] = {}
+        self.points: dict[float, tuple[arb, arb]] = {}  # results of ``at``
 
     def at(self, x: float) -> tuple[arb, arb]:
         """Enclose delta(x), and 1 - delta(x), the lesser of them to the better relative accuracy."""
@@ -116,35 +117,36 @@ class Profile:
         return self.points[x]
 
     def kinks(self, x: float) -> list[float]:
-        """Return losses of atoms next to x, where a sum has kinks."""
+        """Return the losses of the four atoms next to x, where a sum has kinks; none for contours."""
         sums = [order.sum for order in self.orders if order.sum]
-        losses = [float((b / a).log().mid()) for each in sums for a, b in each.atoms]
+        losses = [float((q / p).log().mid()) for each in sums for p, q in each.atoms]
         return sorted(losses, key=lambda loss: abs(loss - x))[:4]
 
     def beta(self, alpha: float, losses: tuple[float, ...]) -> arb:
         """Enclose f(alpha) = sup over s = e^x of g(s) = 1 - delta(x) - s alpha, from samples of g, concave.
 
         Every sample is a lower bound. Between two samples g lies below the chords of the pairs on both sides,
-        extended. Left of the first it is below it if g rises to the second; right of the last, alike.
+        extended, or below the sample where such a chord falls. Left of the first sample g is below it if g
+        rises to the second; right of the last, alike. Samples are at x = ``losses``.
         """
         x = sorted({float(real(loss, "losses")) for loss in losses})
         if x:
             self.at(x[len(x) // 2])  # a contour there serves the others, whatever their spacing
         s = [arb(loss).exp() for loss in x]
-        g = [self.at(loss)[1] - at * alpha for loss, at in zip(x, s, strict=True)]
-        low, high = arb(0), 1 - arb(alpha)
-        for value in g:
-            low = low.max(value.lower())
+        g = [self.at(loss)[1] - slope * alpha for loss, slope in zip(x, s, strict=True)]
+        low, high = reduce(arb.max, (value.lower() for value in g), arb(0)), 1 - arb(alpha)
         if len(x) > 3 and g[0] <= g[1] and g[-1] <= g[-2]:
-            rises = [(b - a) / (t - r) for (r, a), (t, b) in pairwise(zip(s, g, strict=True))]
+            slopes = [
+                (g_2 - g_1) / (s_2 - s_1) for (s_1, g_1), (s_2, g_2) in pairwise(zip(s, g, strict=True))
+            ]
             most = g[1].upper().max(g[-2].upper())
-            for k in range(len(x) - 1):
-                width, ends = s[k + 1] - s[k], []
+            for k in range(len(x) - 1):  # bounds on g between the samples k and k + 1
+                width, bounds = s[k + 1] - s[k], []
                 if k > 0:
-                    ends.append((g[k] + (rises[k - 1] * width).max(arb(0))).upper())
+                    bounds.append((g[k] + (slopes[k - 1] * width).max(arb(0))).upper())
                 if k < len(x) - 2:
-                    ends.append((g[k + 1] - (rises[k + 1] * width).min(arb(0))).upper())
-                most = most.max(reduce(arb.min, ends))
+                    bounds.append((g[k + 1] - (slopes[k + 1] * width).min(arb(0))).upper())
+                most = most.max(reduce(arb.min, bounds))
             high = high.min(most)
         return low.lower().union(high.upper())
 
@@ -159,7 +161,7 @@ def _product(factors: str, reverse: bool) -> Product:  # noqa: FBT001 - part of 
 
 
 class _Order:
-    """delta of one order, by a sum over atoms or else by contours that serve neighbouring losses."""
+    """delta of one order, by a sum over atoms or else by contours, each of which serves neighbouring x."""
 
     def __init__(self, factors: Sequence[Description], effort: int, *, reverse: bool) -> None:
         self.count, self.bits = EFFORTS[effort], _BITS << effort
@@ -167,20 +169,23 @@ class _Order:
         try:
             with ctx.workprec(self.bits):
                 self.sum: AtomSum | None = AtomSum(Product(factors, reverse=reverse))
-        except VerificationError:
-            self.sum, self.bits, self.product = None, _BITS, _product(json.dumps(factors), reverse)
+        except VerificationError:  # a density, or too many atoms
+            self.sum, self.product = None, _product(json.dumps(factors), reverse)
 
     def at(self, x: float) -> tuple[arb, arb]:
+        """Enclose delta(x) and 1 - delta(x)."""
         if self.sum is not None:
             with ctx.workprec(self.bits):
                 delta = self.sum.delta(x)
                 return delta, 1 - delta
-        leak, unlisted, middle = self.product.leak, self.product.unlisted, x < self.product.tilt(0.5).mean
+        infinite, unlisted = self.product.mass_at_infinity, self.product.unlisted
         if self.product.sup_loss <= x:
-            return leak + unlisted, 1 - leak - unlisted
+            return infinite + unlisted, 1 - infinite - unlisted
+        # Below the mean loss, halfway between P and Q, 1 - delta is the lesser one.
+        middle = x < self.product.tilt(0.5).mean
         near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
         if (contour := next(near, None)) is None:
             contour = _contour(self.product, x, middle=middle, count=self.count)
             self.contours.append(contour)
         psi = contour.bound(x) + unlisted
-        return (1 - psi, psi) if middle else (leak + psi, 1 - leak - psi)
+        return (1 - psi, psi) if middle else (infinite + psi, 1 - infinite - psi)
