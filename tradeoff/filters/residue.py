@@ -1,10 +1,12 @@
 r"""The residue filter: the part of a budget G_mu that each step leaves, for curves of any shape.
 
-A step f leaves the largest r' with f (x) G_r' >= G_r, where G_r was left before. How it is proved:
+A step f leaves the largest r' with f (x) G_r' >= G_r, where G_r was left before; it is charged r^2 - r'^2.
+(x) composes, delta_f is the profile of f, L = log dQ/dP the loss, and RR(l) randomised response with the
+losses l and -l. How it is proved:
 
-A symmetric f with finite losses is a mixture of randomised responses with public labels |L| = l, of weights
-nu. With D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r means D <= delta_{G_r} for eps >= 0; for
-eps < 0 it follows by symmetry.
+A symmetric f with finite losses is a mixture of RR(l) with public labels l = |L|, of weights nu. With D(eps)
+= delta of f (x) G_r', the order f (x) G_r' >= G_r means D <= delta_{G_r} for eps >= 0; for eps < 0 it follows
+by symmetry.
 
 Between two evaluated points D is bounded by its curvature. D(eps) = E delta_f(eps - Y) with Y normal
 of variance r'^2, so (log D)'' = -1/r'^2 + Var/r'^4 >= -1/r'^2, with the variance of the posterior of Y; and
@@ -82,12 +84,12 @@ class Tuning:
 
     factors: int = 200  # charged one after the other, some seconds' work; more count as one curve
     losses: int = 2000  # labels of a mixture: evaluating it at one point then takes some 0.1 ms
-    resolution: float = 2e-3  # of the losses over sqrt(r): their variance grows by 4e-7 of r at most
+    resolution: float = 2e-3  # spacing of labels over sqrt(r): their variance grows by 4e-7 of r at most
     margin: float = 2e-7  # share of r given up so that the order is strict, and provable despite rounding
     min_residual: float = 1e-3  # share of r from which r' is searched: less takes all but 1e-6 of the budget
-    min_loss: float = 1e-3  # share of r below which the variance overcharges by at most 5e-7 of r
-    max_loss: float = 20.0
-    budgets: tuple[float, float] = (0.01, 50.0)  # below, logarithms of profiles lose the digits of the margin
+    min_loss: float = 1e-3  # largest loss, as a share of r, at which (V) overcharges by 5e-7 of r at most
+    max_loss: float = 20.0  # largest loss for which r' is searched
+    budgets: tuple[float, float] = (0.01, 50.0)  # of r; below, log profiles lose the digits of the margin
     work: int = 5_000_000  # pairs of a point and a label before a check gives up: some seconds' work
     pairs: int = 200_000  # of them in memory at once: 1.6 MB an array
     cells: int = 64  # of a check, at first
@@ -98,7 +100,7 @@ _TUNING = Tuning()
 
 
 class Residue(NamedTuple):
-    """Gaussian part and failure probability of a guarantee G_mu (x) f_{0,delta}."""
+    """The guarantee G_mu (x) f_{0,delta}: a Gaussian and a failure probability."""
 
     mu: float
     delta: float
@@ -147,10 +149,14 @@ class ResidueFilter(Filter):
 
     @property
     def residual(self) -> float:
-        """Return r, rounded down; it includes the slack of the sum."""
+        """Return the r that is left, mu sqrt(1 - sum of charges/mu^2), rounded down; the slack adds to it."""
         return float((self.mu * sqrt(1 + SLACK - rational(self.totals[0]))).lower)
 
     def _cost(self, curve: TradeOff) -> tuple[float, float]:
+        """Return the sums over the factors of charge/mu^2 and of -log(1 - leak), rounded up.
+
+        Gaussian factors are charged mu_k^2 and failures their mass; the others one after the other.
+        """
         factors = curve.factors.items()
         shares = [rational(n) * square(float(f.mu), self.mu) for f, n in factors if isinstance(f, Gaussian)]
         lost = [
@@ -161,18 +167,19 @@ class ResidueFilter(Filter):
         r = self.residual
         for piece in [f for f, n in rest for _ in range(n)] if few else [tensor(rest)]:
             f = bounded(piece, self.step_delta)
-            taken, given_up = charge(f, r) if f else math.inf, -log1p(-Bounds.of(f.leak if f else 0.0)).upper
-            if f is None or f.leak > 0:  # without a leak it is at most the square of mu
-                naive = square(gdp_mu(piece))
-                if naive < taken or math.isinf(given_up):
-                    taken, given_up = naive, 0.0
+            taken, log_leak = charge(f, r) if f else math.inf, -log1p(-Bounds.of(f.leak if f else 0.0)).upper
+            if f is None or f.leak > 0:  # without a leak ``charge`` is at most the square of mu
+                squared_mu = square(gdp_mu(piece))
+                if squared_mu < taken or math.isinf(log_leak):
+                    taken, log_leak = squared_mu, 0.0
             shares.append(Bounds.of(taken) / self.mu / self.mu)
-            lost.append(Bounds.of(given_up))
+            lost.append(Bounds.of(log_leak))
             r = sqrt(max(0.0, float((Bounds.of(r) * r - taken).lower))).lower
         return float(total(shares).upper), float(total(lost).upper)
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
-        return self.mu * sqrt(amounts[0]), -expm1(-amounts[1])
+        squared_share, log_failure = amounts
+        return self.mu * sqrt(squared_share), -expm1(-log_failure)
 
     @property
     def budget(self) -> Residue:
@@ -194,14 +201,20 @@ class Responses:
     weight: Array
 
     def delta(self, epsilon: Array) -> Array:
-        """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0, rounded down."""
+        """Return the profile, sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k), rounded down, at epsilon >= 0.
+
+        Both are of shape (n,).
+        """
         gap = maximum(Bounds.of(self.loss) - epsilon[:, None], 0.0)
         terms = Bounds.of(self.weight) * -expm1(-gap) / (1 + exp(-self.loss))
         return np.asarray(np.maximum(sum_rows(terms).lower, 0.0))
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
-        """Return log D = log sum q_j delta_{G_mu}(eps - l_j) of mixture (x) G_mu, eps >= 0, rounded up."""
-        loss = np.append(self.loss, -self.loss)  # those of RR(l), of Q-mass 1/(1 + e^-loss)
+        """Return log D of the mixture (x) G_mu, rounded up, at epsilon >= 0 of shape (n,).
+
+        D(eps) = sum q_j delta_{G_mu}(eps - l_j) over the losses l_k and -l_k of Q-masses nu_k/(1 + e^-l_j).
+        """
+        loss = np.append(self.loss, -self.loss)
         log_q = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
         terms = (log_q + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper
         most = np.max(terms, axis=1)
@@ -209,19 +222,24 @@ class Responses:
 
 
 def log_delta(epsilon: ArrayLike, mu: float) -> Bounds:
-    """Bound log delta_{G_mu}(eps), however small, as -a^2/2 - log sqrt(2 pi) + log(R(a) - R(a + mu))."""
+    """Bound log delta_{G_mu}(eps), however small, eps of any sign.
+
+    For eps >= 0 and a = eps/mu - mu/2 it is -a^2/2 - log sqrt(2 pi) + log(R(a) - R(a + mu)), R being the
+    Mills ratio (1 - Phi)/phi; and delta(-eps) = 1 - e^-eps + e^-eps delta(eps).
+    """
     x = np.abs(epsilon)
     a = Bounds.of(x) / mu - mu / 2
-    tail = minimum(log(mills(a) - mills(a + mu)) - a * a / 2 - _LOG_SQRT_2PI, 0.0)
-    folded = log(exp(tail - x) - expm1(-x))  # delta(-x) = 1 - e^-x + e^-x delta(x)
-    return where(np.less(epsilon, 0), folded, tail)
+    positive = minimum(log(mills(a) - mills(a + mu)) - a * a / 2 - _LOG_SQRT_2PI, 0.0)
+    negative = log(exp(positive - x) - expm1(-x))
+    return where(np.less(epsilon, 0), negative, positive)
 
 
 def responses(f: Bounded, r: float) -> Responses | None:
-    """Return a mixture below ``f``, or None where rounding does not let it be checked.
+    """Return a mixture of RR(l) at or below ``f``, close to it for the budget G_r; None if none is proved.
 
-    Between its kinks the profile of the mixture is linear in e^eps, and that of f is convex: at the kinks it
-    is checked to lie above, so that nothing before that check needs to be exact.
+    Its profile is linear in s = e^eps between kinks at its labels l, where the slope grows by nu/(1 + e^l),
+    and the profile of f is convex in s. So it is enough that the mixture's profile is at or above that of f
+    at the kinks: this is checked, and nothing before that check needs to be exact.
     """
     if isinstance(f.curve, PiecewiseLinear):  # its kinks, rounded up to reach the top
         loss = np.append(0.0, (atoms := f.curve.loss_distribution().loss)[atoms > 0] * (1 + 1e-12))
@@ -232,32 +250,35 @@ def responses(f: Bounded, r: float) -> Responses | None:
     s, goal = lower_hull(np.exp(loss), np.minimum.accumulate(f.at(loss)))
     goal = goal + 1e-11 * goal[0] * (s[-1] - s) / (s[-1] - 1)  # room for the roundings below
     slope = np.append(np.diff(goal) / np.diff(s), 0.0)
-    weight = np.maximum(np.diff(slope), 0.0) * (1 + s[1:])  # the slope of RR(l) changes by 1/(1 + e^l) at l
+    weight = np.maximum(np.diff(slope), 0.0) * (1 + s[1:])
     total = max(1.0, float(np.sum(weight)) * (1 + 1e-12))
-    # Weights above 1 are scaled down, and losses up by as much as makes good for it at eps = 0.
+    # Weights of a sum above 1 are scaled down, and losses up by as much as makes good for it at eps = 0.
     stretch = 1 + 1e-12 + 4 * (total - 1) * math.sinh(f.top) / f.top
-    rest = max(0.0, 1 - math.fsum(weight / total) + 1e-15)  # at least the missing weight
-    mixture = Responses(np.append(0.0, np.log(s[1:]) * stretch), np.append(rest, weight / total))
+    missing = max(0.0, 1 - math.fsum(weight / total) + 1e-15)  # or more; it has the label 0
+    mixture = Responses(np.append(0.0, np.log(s[1:]) * stretch), np.append(missing, weight / total))
     below = mixture.loss[-1] >= f.top and np.all(mixture.delta(mixture.loss) >= f.at(mixture.loss))
     return mixture if below else None
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """Symmetric curve with losses up to ``top``, such that ``curve`` >= it (x) f_{0,leak}."""
+    """Symmetric curve g with losses of at most ``top``, such that ``curve`` >= g (x) f_{0,leak}."""
 
     curve: TradeOff
     top: float
     leak: float = 0.0
 
     def at(self, epsilon: Array) -> Array:
-        """Bound the profile from above: (delta - leak)/(1 - leak) below ``top``, 0 from there on."""
+        """Bound the profile of g from above: (delta - leak)/(1 - leak) below ``top``, 0 from there on."""
         delta = (self.curve.bounds.delta(epsilon) - self.leak) / (1 - Bounds.of(self.leak))
         return np.where(epsilon < self.top, np.maximum(delta.upper, 0.0), 0.0)
 
 
 def bounded(curve: TradeOff, leak: float) -> Bounded | None:
-    """Return the envelope of both orders without ``leak`` of its mass; None if still unbounded."""
+    """Return the envelope of both orders with at most ``leak`` of its mass left out; None if unbounded.
+
+    If its losses are bounded but for a mass at infinity, that mass is left out, and else ``leak``.
+    """
     curve = curve.symmetrise(assume="either-order")
     epsilon, delta = pure_loss(curve)
     if math.isinf(epsilon):
@@ -272,7 +293,8 @@ def charge(f: Bounded, r: float) -> float:
     least = by_variance(square(f.top), r) if r > 0 else math.inf
     if f.top <= min(_TUNING.min_loss * r, 1.0) and least < math.inf:
         return least
-    least = min(least, square(gdp_mu(PureDP(f.top) if f.leak else f.curve)))  # f >= G_mu
+    # f >= G_mu leaves r'^2 = r^2 - mu^2.
+    least = min(least, square(gdp_mu(PureDP(f.top) if f.leak else f.curve)))
     if f.top <= _TUNING.max_loss and _TUNING.budgets[0] <= r <= _TUNING.budgets[1]:
         if isinstance(f.curve, PureDP):
             left = pure_residual(f.top, r)
@@ -284,18 +306,28 @@ def charge(f: Bounded, r: float) -> float:
 
 
 def by_variance(variance: float, r: float) -> float:
-    """Return the charge of (V), 2V/(1 + sqrt(1 - 4V/r^2)): r'^2 is a root of x^2/r^2 - x + V = 0."""
-    room = 1 - 4 * Bounds.of(variance) / r / r
-    return float((2 * Bounds.of(variance) / (1 + sqrt(room))).upper) if room.lower >= 0 else math.inf
+    """Return the charge of (V), 2V/(1 + sqrt(1 - 4V/r^2)); inf if r^2 < 4V.
+
+    a >= V/r'^4, a = 1/r'^2 - 1/r^2, means x^2/r^2 - x + V <= 0 for x = r'^2, whose greater root is r^2 minus
+    the charge.
+    """
+    discriminant = 1 - 4 * Bounds.of(variance) / r / r
+    if discriminant.lower < 0:
+        return math.inf
+    return float((2 * Bounds.of(variance) / (1 + sqrt(discriminant))).upper)
 
 
 def pure_residual(epsilon: float, r: float) -> float:
-    """Return r' from (R): tanh(eps/2) + 2 delta_{G_r'}(eps)/(1 + e^eps) <= 2 Phi(r/2) - 1; 0.0 if none."""
-    share, sure = 2 / (1 + exp(epsilon)), -expm1(-epsilon) / (1 + exp(-epsilon))
-    missed = sure - exp(log_delta(0.0, r))
+    """Return r' of f = f_{eps,0} by (R), rounded down; 0.0 if none is proved.
+
+    J(0) <= 0 is tanh(eps/2) + 2 delta_{G_r'}(eps)/(1 + e^eps) <= delta_{G_r}(0) = 2 Phi(r/2) - 1.
+    """
+    share, tanh = 2 / (1 + exp(epsilon)), -expm1(-epsilon) / (1 + exp(-epsilon))
+    constant = tanh - exp(log_delta(0.0, r))
 
     def excess(mu: float) -> float:
-        return float((missed + share * exp(log_delta(epsilon, mu))).upper)
+        """Return the left side less the right side, rounded up."""
+        return float((constant + share * exp(log_delta(epsilon, mu))).upper)
 
     if not (root := _crossing(excess, r, 1e-15)):
         return 0.0
@@ -306,8 +338,8 @@ def pure_residual(epsilon: float, r: float) -> float:
 def residual(f: Responses, r: float) -> float:
     """Return r' with f (x) G_r' >= G_r proved, within 1e-6 of the largest; 0.0 if none is.
 
-    The necessary condition D(eps) <= delta_{G_r}(eps) is solved where it binds, first at eps = 0, then where
-    the check fails.
+    The necessary condition D(eps) <= delta_{G_r}(eps) is solved for r' at eps = ``at``, first at 0, then
+    where the check of that r' fails.
     """
     at = 0.0
     for _ in range(_TUNING.attempts):
@@ -326,7 +358,7 @@ def residual(f: Responses, r: float) -> float:
 
 
 def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> float:
-    """Return an approximate root below r of an increasing function; 0.0 if it has none."""
+    """Return an approximate root of an increasing function, in (min_residual r, r); 0.0 if it has none."""
     low = _TUNING.min_residual * r
     if not excess(low) < 0 < excess(r):
         return 0.0
@@ -336,21 +368,26 @@ def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> f
 
 
 def _violation(f: Responses, mu: float, r: float) -> float | None:
-    """Return None if D <= delta_{G_r} is proved everywhere, else where it fails, or is closest to failing."""
+    """Return None if D <= delta_{G_r} is proved everywhere, else the eps where it fails, or is closest to it.
+
+    D is the profile of f (x) G_mu. Cells of eps are halved until the excess of log D - log delta_{G_r} over
+    its chords, h^2/8 times the bend min(1/mu^2, v + v^2), is below the gap at their ends.
+    """
 
     def bound_gaps(epsilon: Array) -> Array:
+        """Bound log D - log delta_{G_r} from above."""
         chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // _TUNING.pairs)
-        product = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks])
-        return np.asarray((product - log_delta(epsilon, r)).upper)
+        log_d = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks])
+        return np.asarray((log_d - log_delta(epsilon, r)).upper)
 
     edges = np.linspace(0.0, reach(float(f.loss[-1]), mu, r), _TUNING.cells + 1)
     work = 0
     gaps = bound_gaps(edges)
     while np.max(gaps) <= -1e-13 and work <= _TUNING.work:  # a smaller gap takes too many cells
-        rate = expm1(-log_delta(edges[1:], mu))
-        bend = minimum(1 / Bounds.of(mu) ** 2, rate * (1 + rate))
-        bow = (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * bend
-        open_ = np.flatnonzero((np.maximum(gaps[:-1], gaps[1:]) + bow).upper > 0)
+        v = expm1(-log_delta(edges[1:], mu))
+        bend = minimum(1 / Bounds.of(mu) ** 2, v * (1 + v))
+        excess = (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * bend
+        open_ = np.flatnonzero((np.maximum(gaps[:-1], gaps[1:]) + excess).upper > 0)
         if len(open_) == 0:
             return None
         work += len(open_) * len(f.loss)
@@ -361,10 +398,10 @@ def _violation(f: Responses, mu: float, r: float) -> float | None:
 
 
 def reach(loss: float, mu: float, r: float) -> float:
-    """Return the greater root of -a l^2/2 + b l + c, rounded up: above it the densities decide."""
+    """Return the greater root of -a l^2/2 + b l + c, with r' = mu, rounded up: above it D < delta_{G_r}."""
     m = Bounds.of(mu)
-    apart = (r - m) * (r + m)
-    a = apart / (m * r) ** 2
+    difference = (r - m) * (r + m)  # of squares
+    a = difference / (m * r) ** 2
     b = loss / m**2
-    c = apart / 8 + log(r / m)
+    c = difference / 8 + log(r / m)
     return float(((b + sqrt(b * b + 2 * a * c)) / a).upper)

@@ -136,9 +136,8 @@ class Profile:
         g = [self.at(loss)[1] - slope * alpha for loss, slope in zip(x, s, strict=True)]
         low, high = reduce(arb.max, (value.lower() for value in g), arb(0)), 1 - arb(alpha)
         if len(x) > 3 and g[0] <= g[1] and g[-1] <= g[-2]:
-            slopes = [
-                (g_2 - g_1) / (s_2 - s_1) for (s_1, g_1), (s_2, g_2) in pairwise(zip(s, g, strict=True))
-            ]
+            chords = pairwise(zip(s, g, strict=True))
+            slopes = [(g_right - g_left) / (right - left) for (left, g_left), (right, g_right) in chords]
             most = g[1].upper().max(g[-2].upper())
             for k in range(len(x) - 1):  # bounds on g between the samples k and k + 1
                 width, bounds = s[k + 1] - s[k], []
