@@ -14,8 +14,7 @@ def to_frame(curve: TradeOff) -> dict[str, Array]:
 
     Parameters
     ----------
-    curve
-        Any curve; ``guarantee()`` of a plan.
+    curve : any curve; ``guarantee()`` of a plan
 
     Returns
     -------

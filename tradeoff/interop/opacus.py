@@ -93,8 +93,7 @@ class Accountant:
         ----------
         noise_multiplier, sample_rate
             Standard deviation over the clipping norm, from 0; probability of a record, in [0, 1].
-        batches
-            Number of independent batches that are added up before the noise.
+        batches : number of independent batches that are added up before the noise
         """
         sigma, rate, n, *many = _step(noise_multiplier, sample_rate, 1, batches)
         if self.history and (*self.history[-1][:2], *self.history[-1][3:]) == (sigma, rate, *many):
@@ -111,12 +110,9 @@ class Accountant:
 
         Parameters
         ----------
-        delta
-            Probability in [0, 1].
-        tol
-            Absolute width the bounds must reach.
-        **_
-            Options of other accountants, such as ``alphas`` or ``eps_error``, which are ignored.
+        delta : probability in [0, 1]
+        tol : absolute width the bounds must reach
+        **_ : options of other accountants, such as ``alphas`` or ``eps_error``, which are ignored
         """
         return max(self.plan.guarantee().epsilon(delta, tol=tol), 0.0)
 

@@ -19,10 +19,8 @@ def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
 
     Parameters
     ----------
-    measurement
-        A ``Measurement``: its ``output_measure`` and ``map(d_in)`` are read.
-    d_in
-        Distance of neighbours, in its input metric.
+    measurement : a ``Measurement``: its ``output_measure`` and ``map(d_in)`` are read
+    d_in : distance of neighbours, in its input metric
 
     Examples
     --------
@@ -48,8 +46,7 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
         (epsilon, delta), ``"SmoothedMaxDivergence"`` (a privacy profile), ``"ZeroConcentratedDivergence"``
         (rho), ``"Approximate(ZeroConcentratedDivergence)"`` (rho, delta), ``"RenyiDivergence"`` (a function
         of the order).
-    distance
-        The privacy parameter or pair of them, or the profile.
+    distance : the privacy parameter or pair of them, or the profile
 
     Notes
     -----
@@ -85,8 +82,7 @@ def privacy_map(
     guarantee
         A curve for one changed record, which is converted to groups of ``d_in``; or a function from ``d_in``
         to a curve. A curve of one order is replaced by its either-order envelope.
-    delta
-        Probability in [0, 1].
+    delta : probability in [0, 1]
 
     Examples
     --------
@@ -113,8 +109,7 @@ def privacy_profile(curve: TradeOff) -> Callable[[float], float]:
 
     Parameters
     ----------
-    curve
-        A curve; one of one order is replaced by its either-order envelope.
+    curve : a curve; one of one order is replaced by its either-order envelope
 
     Examples
     --------

@@ -175,12 +175,9 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
 
     Parameters
     ----------
-    plan
-        A plan, or a mechanism that runs once.
-    delta
-        Probability in [0, 1] at which epsilon is stated.
-    failure
-        Failure probability of the Gaussian guarantee, in [0, 1].
+    plan : a plan, or a mechanism that runs once
+    delta : probability in [0, 1] at which epsilon is stated
+    failure : failure probability of the Gaussian guarantee, in [0, 1]
 
     Examples
     --------

@@ -293,14 +293,10 @@ class Comparison(Exported, Displayed):
 
         Parameters
         ----------
-        digits
-            Significant digits.
-        errors
-            Whether each answer has its signed error in brackets.
-        pivot
-            Put questions down and methods across.
-        caption, label
-            Of a ``table`` environment around it; default: the ``tabular`` alone.
+        digits : significant digits
+        errors : whether each answer has its signed error in brackets
+        pivot : put questions down and methods across
+        caption, label : of a ``table`` environment around it; default: the ``tabular`` alone
         """
         lines = [self.header(), *self.table(digits, errors=errors)]
         if pivot:
@@ -329,16 +325,13 @@ def compare(
 
     Parameters
     ----------
-    curve
-        The guarantee, usually a product of curves or its either-order envelope.
+    curve : the guarantee, usually a product of curves or its either-order envelope
     methods
         Names among "clt", "dp-sgd-clt", "edgeworth" (estimates), "berry-esseen", "zcdp", "renyi", "advanced"
         and "basic" (proved bounds); default: all of them, those that do not apply marked as declined. Or a
         mapping from names to anything that ``tradeoff.plot`` draws.
-    delta, epsilon, alpha
-        Values at which epsilon, delta (epsilon in nats) and beta are compared.
-    step
-        Called with the name of each method before it answers.
+    delta, epsilon, alpha : values at which epsilon, delta (epsilon in nats) and beta are compared
+    step : called with the name of each method before it answers
 
     Returns
     -------

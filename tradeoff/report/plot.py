@@ -85,20 +85,16 @@ def plot(
         A name for each item, used as it is; default: mechanisms with the parameters that differ,
         normal forms of other curves, of estimates the method and the word "estimate", and none for one item
         that is not an estimate. Many or long names go below, in lines that fit.
-    legend
-        Whether to name the lines in a legend.
-    inset
-        Ends (low, high) of an interval of type I errors that a window shows enlarged.
+    legend : whether to name the lines in a legend
+    inset : ends (low, high) of an interval of type I errors that a window shows enlarged
     ax
         Matplotlib axes to draw on, in the user's style; default: those of a new figure, styled where the
         user's matplotlib settings are defaults, with text as Type 42 fonts in PDFs.
     style
         ``"paper"``: the settings of ``matplotlib.pyplot.style.use("tradeoff.report.paper")`` also where the
         user has others.
-    columns
-        Width of a new figure in columns of a two-column paper: 1 is 3.3 inches, 2 is 7.
-    interactive
-        Return a Plotly figure with values under the pointer instead.
+    columns : width of a new figure in columns of a two-column paper: 1 is 3.3 inches, 2 is 7
+    interactive : return a Plotly figure with values under the pointer instead
     **line
         Keywords of ``matplotlib.lines.Line2D`` (of the heat map: of ``pcolormesh``) for every line drawn, of
         Plotly's ``line`` if interactive.
@@ -271,16 +267,11 @@ def heatmap(
         Result of ``tradeoff.sweep`` over a grid of two parameters, the first of them on the x axis. A
         geometric grid gets a log axis, and values over several decades logarithmic colours; those that are
         not finite are left white.
-    column
-        Column to draw; default: the only column of answers, and of bounds ``upper``.
-    levels
-        Values of the contour lines, which interpolate between the points and are not bounds there.
-    label
-        Name of the values, such as "ε at δ = 1e-5"; default: the column's.
-    ax
-        Matplotlib axes to draw on; default: those of a new figure.
-    **style
-        Keywords of ``matplotlib.axes.Axes.pcolormesh``.
+    column : column to draw; default: the only column of answers, and of bounds ``upper``
+    levels : values of the contour lines, which interpolate between the points and are not bounds there
+    label : name of the values, such as "ε at δ = 1e-5"; default: the column's
+    ax : Matplotlib axes to draw on; default: those of a new figure
+    **style : keywords of ``matplotlib.axes.Axes.pcolormesh``
 
     Examples
     --------

@@ -35,12 +35,9 @@ class PlanFile(Displayed):
 
     Parameters
     ----------
-    title
-        Any text.
-    plan
-        Mechanisms with their counts, and the neighbours they are stated for.
-    delta, epsilon, alpha
-        Questions: probabilities in [0, 1], losses in nats, type I errors in [0, 1].
+    title : any text
+    plan : mechanisms with their counts, and the neighbours they are stated for
+    delta, epsilon, alpha : questions: probabilities in [0, 1], losses in nats, type I errors in [0, 1]
     """
 
     title: str
@@ -103,10 +100,8 @@ def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = "."
 
     Parameters
     ----------
-    content
-        TOML text.
-    name, folder
-        Name of the text in errors, and folder of the files that the plan names.
+    content : TOML text
+    name, folder : name of the text in errors, and folder of the files that the plan names
 
     Examples
     --------

@@ -66,8 +66,7 @@ def save(thing: Any, path: str | PathLike[str]) -> None:
         tables of sweeps and sensitivities, baselines, audits in one run and refutations. ``DomainError`` for
         formulas, densities, laws of SciPy without a closed form (save their ``.lower``), estimates, bands,
         scores, comparisons and filters.
-    path
-        File to write; an existing file is replaced.
+    path : file to write; an existing file is replaced
 
     Examples
     --------
@@ -86,8 +85,7 @@ def load(path: str | PathLike[str]) -> Any:
 
     Parameters
     ----------
-    path
-        A JSON file; a list in it is read as a tuple. ``DomainError`` names the place of a wrong entry.
+    path : a JSON file; a list in it is read as a tuple. ``DomainError`` names the place of a wrong entry.
 
     Examples
     --------

@@ -358,10 +358,8 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
 
     Parameters
     ----------
-    curve
-        A curve of either order.
-    failure
-        Probability in [0, 1] that the Gaussian leaves out; 0 gives the Gaussian alone.
+    curve : a curve of either order
+    failure : probability in [0, 1] that the Gaussian leaves out; 0 gives the Gaussian alone
 
     Returns
     -------

@@ -16,8 +16,7 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_a
 
     Parameters
     ----------
-    neighboring_relation
-        A ``dp_accounting.NeighboringRelation``; see ``from_event``.
+    neighboring_relation : a ``dp_accounting.NeighboringRelation``; see ``from_event``
 
     Examples
     --------

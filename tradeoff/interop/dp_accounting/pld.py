@@ -29,10 +29,8 @@ class Orders(NamedTuple):
 
     Parameters
     ----------
-    remove
-        :math:`T(P, Q)` with the record absent under :math:`P`, at or below the truth.
-    add
-        The same with the record present under :math:`P`.
+    remove : :math:`T(P, Q)` with the record absent under :math:`P`, at or below the truth
+    add : the same with the record present under :math:`P`
 
     Examples
     --------
@@ -67,8 +65,7 @@ def from_pld(pld: Any) -> Orders:
 
     Parameters
     ----------
-    pld
-        A pessimistic distribution; an optimistic one is refused, as it is not a bound.
+    pld : a pessimistic distribution; an optimistic one is refused, as it is not a bound
 
     Examples
     --------

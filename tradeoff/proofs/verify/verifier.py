@@ -25,8 +25,7 @@ def verify(certificate: Certificate) -> Verification:
 
     Parameters
     ----------
-    certificate
-        The result of ``certify``, or of ``Certificate.from_json``.
+    certificate : the result of ``certify``, or of ``Certificate.from_json``
 
     Returns
     -------
