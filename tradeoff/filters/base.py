@@ -1,4 +1,9 @@
-"""The protocol of a filter: certified costs of steps, which add up, each sum within its limit."""
+"""The protocol of a filter: certified costs of steps, which add up, each sum within its limit.
+
+A step is one release, chosen in view of earlier answers. Its cost is a tuple of numbers, one for each
+*resource* of the filter, such as (rho, delta); ``totals`` are their sums over the granted steps, ``limits``
+the largest sums. A filter reports amounts in its own units, such as mu where the resource is mu^2.
+"""
 
 from __future__ import annotations
 
@@ -43,20 +48,20 @@ from tradeoff.pld.discrete import MAX_ATOMS
 # One adaptive step. Its guarantee is taken over both orders of a pair of neighbours.
 Step = TradeOff | Mechanism | Plan
 
-# Relative excess of a sum over its limit that is attributed to rounding; ``guarantee()`` includes it. Costs
-# are rounded up by some 1e-15 of themselves, so that equal parts of a limit fit whatever their number.
+# Relative excess of a total over its limit that is granted, as costs are rounded up by some 1e-15 of
+# themselves and equal parts of a limit should fit whatever their number; ``guarantee()`` includes it.
 SLACK = 1e-12
 
 KINDS: dict[str, type[Filter]] = {}  # filters by the name they have in a stored state
 
 
 def widen(limit: float) -> Bounds:
-    """Bound the largest sum that counts as within ``limit``, its slack included."""
+    """Bound limit (1 + SLACK), the largest total that is granted."""
     return Bounds.of(limit) * (1 + SLACK)
 
 
 def widen_mu(mu: float) -> float:
-    """Return mu sqrt(1 + SLACK), rounded up: mu^2 with the slack of its sum."""
+    """Return mu sqrt(1 + SLACK), rounded up, where totals are of mu^2."""
     return float((mu * sqrt(1 + SLACK)).upper)
 
 
@@ -81,9 +86,9 @@ class ThreadSafe:
 class StepRecord(ThreadSafe, Declared, ABC):
     """Base of filters and odometers: records the adjacency, assumptions and total costs of adaptive steps."""
 
-    cost_name: ClassVar[str]  # in the error of a step without a finite cost
+    cost_name: ClassVar[str]  # of the resource, in the error of a step without a finite cost
     remedy: ClassVar[str]  # in that error
-    takes: ClassVar[tuple[type, ...]] = ()  # types of steps that are their own cost
+    takes: ClassVar[tuple[type, ...]] = ()  # types of steps that state their cost, and are not curves
     counts_sampling: ClassVar[bool] = True  # whether a step costs less if it is sampled
 
     def __post_init__(self) -> None:
@@ -92,14 +97,14 @@ class StepRecord(ThreadSafe, Declared, ABC):
         self.steps = 0
         self.adjacency: str | None = None
         self.assumptions: tuple[str, ...] = ()
-        self.totals: tuple[Fraction, ...] = (Fraction(0),)  # exact sums of costs
+        self.totals: tuple[Fraction, ...] = (Fraction(0),)  # exact sums of the rounded costs
 
     @abstractmethod
     def _cost(self, step: Any) -> tuple[float, ...]:
-        """Return the cost of a step's curve in each resource, rounded up; inf if none is proved."""
+        """Return the cost of a step, as ``_read`` returns it, rounded up; inf where none is proved."""
 
     def _read(self, step: Any) -> Any:
-        """Return the argument of ``_cost`` for a step: its curve, unless it is its own cost."""
+        """Return the curve of a step, or the step itself if it is of a type in ``takes``."""
         if isinstance(step, self.takes):
             return step
         curve = step.curve() if isinstance(step, Mechanism | Plan) else step
@@ -119,12 +124,14 @@ class StepRecord(ThreadSafe, Declared, ABC):
         return curve
 
     def _hint(self, curve: object) -> str:
-        unused = not self.counts_sampling and is_sampled(curve)
+        """Return the end of an error about a sampled step, if this class ignores sampling."""
+        if self.counts_sampling or not is_sampled(curve):
+            return ""
         text = "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter"
-        return f"{text} (in the command: ledger init with --noise-multiplier or --order)" if unused else ""
+        return f"{text} (in the command: ledger init with --noise-multiplier or --order)"
 
     def _charge(self, step: Any) -> tuple[Any, tuple[float, ...]]:
-        """Return the argument of ``_cost`` for a step, and its finite cost."""
+        """Return the result of ``_read`` for a step, and its finite cost; raise if it has none."""
         adjacency = getattr(step, "adjacency", None)
         if adjacency is not None and self.adjacency not in (None, adjacency):
             raise PlanError(
@@ -161,10 +168,8 @@ class Filter(StepRecord):
     (0.6, True)
     """
 
-    kind: ClassVar[str]
-    """Name of the filter in a stored state."""
-
-    amounts: ClassVar[type] = float  # of ``spent``, ``remaining`` and ``budget``: or a named tuple
+    kind: ClassVar[str]  # name of the filter in a stored state
+    amounts: ClassVar[type] = float  # type of ``spent``, ``remaining`` and ``budget``: or a named tuple
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
@@ -173,11 +178,11 @@ class Filter(StepRecord):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.limits: tuple[float, ...] = self._limits()
-        self._largest = [Fraction(max(limit, widen(limit).lower)) for limit in self.limits]
+        self._largest = [Fraction(max(limit, widen(limit).lower)) for limit in self.limits]  # with slack
         self.totals = (Fraction(0),) * len(self.limits)
 
     def _limits(self) -> tuple[float, ...]:
-        """Return the limits of the sums: by default the parameters."""
+        """Return the limits of the totals: by default the parameters."""
         return tuple(self.parameters().values())
 
     @abstractmethod
@@ -185,7 +190,7 @@ class Filter(StepRecord):
         """Return the curve of ``guarantee()`` without its assumptions."""
 
     def _in_units(self, *amounts: Bounds) -> tuple[Bounds, ...]:
-        """Convert amounts of the resources into the units of the filter."""
+        """Convert an amount of each resource into the units of the filter."""
         return amounts
 
     def guarantee(self) -> TradeOff:
@@ -196,6 +201,7 @@ class Filter(StepRecord):
         return limited(assumed(self._curve(), self.assumptions), BOUND)
 
     def _report(self, amounts: Iterable[Bounds], side: str) -> Any:
+        """Return an amount of each resource in the units of the filter, ``lower`` or ``upper`` bounds."""
         bounds = self._in_units(*amounts)
         return self.amounts(*(float(getattr(each, side)) + 0.0 for each in bounds))  # -0.0 becomes 0.0
 
@@ -212,10 +218,9 @@ class Filter(StepRecord):
     @property
     def remaining(self) -> Any:
         """Largest amount that one more step may cost, rounded down."""
-        each = zip(self.limits, self.totals, strict=True)
-        return self._report(
-            (rational(max(Fraction(limit) - spent, Fraction(0))) for limit, spent in each), "lower"
-        )
+        pairs = zip(map(Fraction, self.limits), self.totals, strict=True)
+        left = (max(limit - total, Fraction(0)) for limit, total in pairs)
+        return self._report(map(rational, left), "lower")
 
     def _fits(self, cost: tuple[float, ...]) -> bool:
         each = zip(self.totals, cost, self._largest, strict=True)
@@ -355,9 +360,10 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
 
 
 def is_sampled(curve: object) -> bool:
-    """Return whether part of a curve is sampled with unbounded losses: sup D_a/a is then that of no sampling.
+    """Return whether part of a curve is sampled with unbounded losses.
 
-    D_a = a mu^2/2 + log p + o(1) for a sampled Gaussian, as the order a grows.
+    Then sup D_a/a, and so rho, is that without sampling: for a sampled Gaussian the Renyi divergence D_a of
+    order a is a mu^2/2 + log p + o(1) as a grows.
     """
     if isinstance(curve, Subsampled) and math.isinf(pure_loss(curve)[0]):
         return True

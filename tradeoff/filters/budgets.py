@@ -1,4 +1,8 @@
-"""Filters whose costs add: epsilon, rho, Renyi divergence, ex-post losses, rounds."""
+"""Filters whose costs add: epsilon, rho, Renyi divergence, ex-post losses, rounds.
+
+``_limits`` are the limits of these sums, ``_cost`` is what one step adds to them, rounded up, and ``_curve``
+is the guarantee. The sums may pass their limits by ``SLACK``, which ``widen`` adds to the guarantee.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +109,7 @@ class ConcentratedFilter(Filter):
     counts_sampling = False
 
     def _cost(self, curve: TradeOff) -> tuple[float, ...]:
-        # A sampled step would be charged as if it were not: rho-zCDP is a bound for all orders.
+        # A sampled step would be charged as if it were not: rho-zCDP is a bound for all Renyi orders.
         return (math.inf, 0.0) if is_sampled(curve) else zcdp(curve)
 
 
@@ -160,7 +164,7 @@ class ZCDPFilter(ConcentratedFilter):
 
     kind = "zcdp"
 
-    per_rho: ClassVar[float] = 1.0  # units of the first sum in one rho
+    per_rho: ClassVar[float] = 1.0  # amount of the first sum that rho = 1 allows
 
     epsilon: float = real_range("Loss of the whole interaction in nats.", "[0, 1e4]")
     delta: float = real_range("Failure probability of the whole interaction.", "(0, 1)")
@@ -173,12 +177,12 @@ class ZCDPFilter(ConcentratedFilter):
 
     def _limits(self) -> tuple[float, ...]:
         # Twice the slack: more than any rounding of the sum admits.
-        rest = (self.delta - Bounds.of(self.step_delta) * (1 + 2 * SLACK)).lower
-        if not rest > 0:
+        conversion_delta = (self.delta - Bounds.of(self.step_delta) * (1 + 2 * SLACK)).lower
+        if not conversion_delta > 0:
             raise DomainError(
                 f"step_delta must leave a share of delta = {self.delta!r} to convert, got {self.step_delta!r}"
             )
-        rho = float((Bounds.of(rho_within(self.epsilon, rest)) / (1 + SLACK)).lower)
+        rho = float((Bounds.of(rho_within(self.epsilon, conversion_delta)) / (1 + SLACK)).lower)
         return self.per_rho * rho, self.step_delta
 
     def _curve(self) -> TradeOff:
@@ -219,7 +223,7 @@ class ApproximateDPFilter(ZCDPFilter):
     cost_name = "epsilon"
     remedy = "choose a delta for it, within step_delta, and spend approximate_dp(curve.epsilon(delta), delta)"
     counts_sampling = True
-    per_rho = 2.0  # V/2 is the rho of the same sums
+    per_rho = 2.0  # an eps-DP step is eps^2/2-zCDP, so that V = 2 rho
 
     def _cost(self, curve: TradeOff) -> tuple[float, float]:
         epsilon, delta = pure_loss(curve)
@@ -229,16 +233,16 @@ class ApproximateDPFilter(ZCDPFilter):
 def rho_within(epsilon: float, delta: float) -> float:
     """Return the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon, rounded down.
 
+    Its root is sqrt(log(1/delta) + epsilon) - sqrt(log(1/delta)).
+
     >>> rho = rho_within(1.0, 1e-6)
     >>> round(rho + 2 * math.sqrt(rho * math.log(1e6)), 12)
     1.0
     """
-    if not delta > 0:
-        raise DomainError(f"delta must be in (0, 1), got {delta!r}")
     if not epsilon > 0:
         return 0.0
-    cost = -log(delta)
-    root = epsilon / (sqrt(cost + epsilon) + sqrt(cost))
+    log_inverse = -log(delta)
+    root = epsilon / (sqrt(log_inverse + epsilon) + sqrt(log_inverse))
     return float((root * root).lower)
 
 
@@ -311,7 +315,7 @@ class ExPostFilter(Filter):
 
 
 class Sides(NamedTuple):
-    """Costs of the steps, in zCDP, and of the releases, ex post."""
+    """Costs of the steps, delta-approximately rho-zCDP, and of the releases, ex post."""
 
     rho: float
     step_delta: float
@@ -361,7 +365,7 @@ class ConcurrentFilter(ConcentratedFilter):
     def _limits(self) -> tuple[float, ...]:
         steps = ZCDPFilter(self.epsilon, self.delta, step_delta=self.step_delta)
         releases = ExPostFilter(self.ex_post_epsilon, self.ex_post_delta)
-        self._curves = steps.guarantee(), releases.guarantee()
+        self._guarantees = steps.guarantee(), releases.guarantee()
         return *steps.limits, *releases.limits
 
     def _cost(self, step: Any) -> tuple[float, ...]:
@@ -370,7 +374,8 @@ class ConcurrentFilter(ConcentratedFilter):
         return *super()._cost(step), 0.0, 0.0
 
     def _curve(self) -> TradeOff:
-        return self._curves[0] @ self._curves[1]
+        of_steps, of_releases = self._guarantees
+        return of_steps @ of_releases
 
 
 @stateful
@@ -414,6 +419,7 @@ class SampledFilter(Filter):
         return super()._read(step)
 
     def _cost(self, curve: TradeOff) -> tuple[float]:
+        """Return the number of factors that depend on a record; raise unless each is that of a round."""
         mu, rate = _parameters(self.unit.curve())
         rounds = 0
         for factor, n in curve.factors.items():
@@ -434,7 +440,7 @@ class SampledFilter(Filter):
 
 
 def _parameters(curve: TradeOff) -> tuple[float, float]:
-    """Return mu and the rate of p G_mu + (1 - p) Id, infinite for any other curve."""
+    """Return mu and p, rounded up, of p G_mu + (1 - p) Id, record absent under P; inf for other curves."""
     match bare(curve):
         case Identity():
             return 0.0, 0.0

@@ -1,4 +1,7 @@
-"""GDP filters: squares of mu add up, for the whole interaction or for each record. The proof, runnable."""
+"""GDP filters: squares of mu add up, for the whole interaction or for each record; and the proof, as code.
+
+A step is at or above G_mu_k in both orders of a pair of neighbours; mu is the budget.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +60,8 @@ class GDPFilter(Filter):
     mu: float = parameter("Budget.", "float in [0, 10000]", loss_budget)
 
     def _limits(self) -> tuple[float, ...]:
-        self._unit = self.mu or 1.0
-        return (self.mu / self._unit,)  # sums are of (mu_k/mu)^2
+        self._unit = self.mu or 1.0  # a budget of 0 divides nothing
+        return (self.mu / self._unit,)  # sums are of (mu_k/mu)^2, which neither overflow nor underflow
 
     def _cost(self, curve: TradeOff) -> tuple[float]:
         return (square(gdp_mu(curve), self._unit),)
@@ -115,7 +118,7 @@ class IndividualGDPFilter(StepRecord):
 
     @property
     def remaining(self) -> Array:
-        """Mu of the largest step that each record still has room for, rounded down."""
+        """Mu of the largest step that each record has room for, rounded down."""
         return np.asarray(sqrt(Bounds.of(self.mu) * self.mu - self._used).lower)
 
     def _cost(self, step: TradeOff) -> tuple[float]:
@@ -211,12 +214,12 @@ class GaussianSimulator(ThreadSafe):
     r"""Answer adaptive m_1, m_2, ... of sum m_i^2 <= mu^2 by independent N(b m_i, 1), from one N(b mu, 1).
 
     In units of :math:`\mu = 1`, :math:`W_i = m_i W_0 + U_i` with :math:`\mathrm{Cov}(U) = I - m m^\top`,
-    factored by Cholesky row by row. With :math:`s_i = m_1^2 + \cdots + m_i^2`, :math:`U_i` given the past is
-    normal with mean :math:`-m_i \sum_{j<i} m_j U_j/(1 - s_{i-1})` and variance
-    :math:`(1 - s_i)/(1 - s_{i-1})`; where :math:`1 - s_{i-1}` is below :math:`10^{-9}` it is drawn afresh
-    from :math:`N(0, 1)`. As the answers are made of one draw, whatever the rule, the interaction is a
-    post-processing of a :math:`\mu`-GDP release (Smith, Thakurta 2022, the proof of Theorem 1). In floating
-    point: for simulation and proof.
+    so that all :math:`W_i` have variance 1 and are independent given :math:`b`. With :math:`s_i = m_1^2 +
+    \cdots + m_i^2`, :math:`U_i` given the past is normal with mean :math:`-m_i \sum_{j<i} m_j U_j/(1 -
+    s_{i-1})` and variance :math:`(1 - s_i)/(1 - s_{i-1})` (Cholesky, row by row); where :math:`1 - s_{i-1}`
+    is below :math:`10^{-9}` it is drawn afresh from :math:`N(0, 1)`. As the answers are made of one draw,
+    whatever the rule, the interaction is a post-processing of a :math:`\mu`-GDP release (Smith, Thakurta
+    2022, the proof of Theorem 1). In floating point: for simulation and proof.
 
     Parameters
     ----------
@@ -241,12 +244,12 @@ class GaussianSimulator(ThreadSafe):
             raise DomainError("draw must be finite; give draws of N(b mu, 1)")
         self.mu = number("mu", mu, 1e-9, MAX_LOSS)
         self._rng = rng
-        self._left = np.ones_like(self._draw)  # 1 - s
+        self._left = np.ones_like(self._draw)  # 1 - s_i of each run
         self._sum = np.zeros_like(self._draw)  # of m_j U_j
 
     @property
     def remaining(self) -> Any:
-        """Return mu^2 - s, the most that the squares of further m may add up to."""
+        """Return mu^2 less the squares of all m, in each run: the most that further ones may add up to."""
         return np.maximum(self._left, 0.0) * self.mu**2
 
     def answer(self, m: ArrayLike) -> Any:
@@ -270,9 +273,9 @@ class GaussianSimulator(ThreadSafe):
                 message = f"m^2 = {cost:.6g} is more than the {left:.6g} left in run {k}"
                 raise BudgetExceeded(message, most - left, cost, left, most)
             # Below 1000 times the rounding of s, m is so small that a fresh N(0, 1) is as good.
-            some = self._left > 1e3 * SLACK
-            before = np.where(some, self._left, 1.0)
-            ratio = np.where(some, np.maximum(after, 0.0) / before, 1.0)
-            u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
+            has_room = self._left > 1e3 * SLACK
+            before = np.where(has_room, self._left, 1.0)
+            variance = np.where(has_room, np.maximum(after, 0.0) / before, 1.0)
+            u = -m * self._sum / before + np.sqrt(variance) * self._rng.normal(size=m.shape)
             self._left, self._sum = after, self._sum + m * u
         return m * self._draw + u

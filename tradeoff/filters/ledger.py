@@ -80,9 +80,11 @@ class Entry:
         return f"step {self.step}, {self.time}: {self.name}, head {self.hash[:12]}"
 
     def text(self) -> str:
+        """Return all but the hash as a JSON list."""
         return json.dumps(astuple(self)[:-1], separators=(",", ":"), allow_nan=False)
 
     def digest(self, previous: Self | None) -> str:
+        """Return the hash of this entry after the previous one: of its hash, or 64 zeros, and ``text``."""
         return hashlib.sha256(((previous.hash if previous else "0" * 64) + self.text()).encode()).hexdigest()
 
 
@@ -281,6 +283,7 @@ def _new_file(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _translate_errors(path: Path) -> Iterator[None]:
+    """Raise errors of the system and of SQLite as ``LedgerError``, with the path."""
     try:
         yield
     except LedgerError as error:
@@ -303,7 +306,10 @@ def _insert(db: sqlite3.Connection, entry: Entry) -> None:
 
 
 def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
-    """Return the last entries (-1: all), each checked against the one before, the oldest if it is step 0."""
+    """Return the last ``limit`` entries (-1: all), the oldest first, each checked against the one before.
+
+    The hash of the oldest can be checked only if it is step 0.
+    """
     entries: list[Entry] = []
     query = "SELECT * FROM (SELECT * FROM entries ORDER BY step DESC LIMIT ?) ORDER BY step"
     for step, text, digest in db.execute(query, (limit,)):
@@ -323,6 +329,7 @@ def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
 
 
 def _name(step: dict[str, Any]) -> str:
+    """Return the text of a step: of a plan (``mechanism``), a mechanism (``kind``), or else key and value."""
     if "mechanism" in step:
         return " + ".join(f"{each['count']} x {_name(each)}" for each in step["mechanism"])
     if "kind" not in step:

@@ -1,4 +1,8 @@
-"""Noise reduction: one answer refined until it is good enough, for the price of the last release."""
+"""Noise reduction: one answer refined until it is good enough, for the price of the last release.
+
+A session refines the answer of one query. Its levels are variances t of Gaussian noise, falling, or the
+epsilons of Laplace noise, rising. Delta is the sensitivity of the query, and W a Brownian motion.
+"""
 # ruff: noqa: A002 - the parameter is a filter
 
 from __future__ import annotations
@@ -41,18 +45,18 @@ class Charged(Protocol):
 class Boundary(Declared, ABC):
     """A function psi(t) in nats with P(L(t) >= psi(t) for some t > 0) <= delta, for Brownian noise.
 
-    L(t) = d^2/(2t) + (d/t) W_t for neighbours at distance d. It reaches psi(t) = Delta^2/(2t) +
-    (Delta/t) u(t) only where W_t >= (Delta/d) u(t) + (Delta^2 - d^2)/(2d), which grows as d falls: the
-    sensitivity Delta is the worst distance, at which W_t has to reach u(t). Variances are in squared units of
-    the query.
+    L(t) = d^2/(2t) + (d/t) W_t is the loss of the release at variance t, for neighbours at distance d. It
+    reaches psi(t) = Delta^2/(2t) + (Delta/t) u(t) only where W_t >= (Delta/d) u(t) + (Delta^2 - d^2)/(2d),
+    which grows as d falls: the sensitivity Delta is the worst distance, at which W_t has to reach u(t), the
+    curve of a subclass. Variances are in squared units of the query.
     """
 
     delta: float = real_range("Probability that the loss passes the boundary at any time.", "(0, 1)")
 
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
-        """Return psi(t) in nats, rounded up."""
-        cost = _gaussian_cost(time, sensitivity)
-        return float((cost / 2 + sqrt(cost) * self._height(Bounds.of(float(time)))).upper)
+        """Return psi(t) = mu^2/2 + mu u(t)/sqrt(t), mu^2 = Delta^2/t, at a time t, in nats, rounded up."""
+        squared_mu = _squared_mu(time, sensitivity)
+        return float((squared_mu / 2 + sqrt(squared_mu) * self._height(Bounds.of(float(time)))).upper)
 
     @abstractmethod
     def _height(self, t: Bounds) -> Bounds:
@@ -61,7 +65,7 @@ class Boundary(Declared, ABC):
 
 @immutable
 class LinearBoundary(Boundary):
-    r"""Stay below the line u(t) = at + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
+    r"""The line u(t) = at + b, which W_t reaches with probability delta = e^(-2ab).
 
     .. math::
 
@@ -109,8 +113,8 @@ class MixtureBoundary(Boundary):
         return sqrt(2 * (1 + 1 / ratio) * (log1p(ratio) / 2 - log(self.delta)))
 
 
-def _gaussian_cost(time: float, sensitivity: float) -> Bounds:
-    """Bound mu^2 = Delta^2/t, the cost of a release of variance t."""
+def _squared_mu(time: float, sensitivity: float) -> Bounds:
+    """Bound mu^2 = Delta^2/t of a release of variance t."""
     time, sensitivity = number("time", time, 1e-18, 1e18), number("sensitivity", sensitivity, *_SCALES)
     return Bounds.of(sensitivity) ** 2 / time
 
@@ -176,7 +180,7 @@ class NoiseReduction(ThreadSafe, ABC):
 
     @abstractmethod
     def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
-        """Return the cost of the next level, and of all levels including it; raise if it cannot be next."""
+        """Return the costs of the next level and of the session with it; raise if it cannot be the next."""
 
     @abstractmethod
     def _draw(self, level: float) -> Array:
@@ -263,11 +267,11 @@ class BrownianMechanism(NoiseReduction):
 
     def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
         last = self._releases[-1].level if self._releases else math.inf
-        cost = _gaussian_cost(level, self._sensitivity)
+        squared_mu = _squared_mu(level, self._sensitivity)
         if not level < last:
             raise DomainError(f"time must be below the last time {last!r}, got {level!r}")
         if self._boundary is None:
-            return self._gaussian_price(cost, Bounds.of(level), last)
+            return self._gaussian_price(squared_mu, Bounds.of(level), last)
         psi, delta = self._boundary(level, self._sensitivity), self._boundary.delta
         before = self.spent.epsilon if self._releases else 0.0
         psi = max(psi, before)  # at two times close together their roundings may change the order
@@ -275,11 +279,13 @@ class BrownianMechanism(NoiseReduction):
         step = ExPost((Bounds.of(psi) - before).upper, 0.0 if self._releases else delta)
         return step, ExPost(psi, delta)
 
-    def _gaussian_price(self, cost: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
+    def _gaussian_price(self, squared_mu: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
+        """Return the step, of mu^2 = Delta^2 (1/t' - 1/t), and the session, of Delta^2/t', t' the level."""
         share = 1.0 if math.isinf(last) else (last - level) / last
-        return Gaussian(sqrt(cost * share).upper), Gaussian(sqrt(cost).upper)
+        return Gaussian(sqrt(squared_mu * share).upper), Gaussian(sqrt(squared_mu).upper)
 
     def _draw(self, level: float) -> Array:
+        """Return B_t' given B_t: normal with mean (t'/t) B_t and variance t' (1 - t'/t)."""
         normal = self._rng.standard_normal(self._true.shape)
         share = level / self._releases[-1].level if self._releases else 0.0
         return share * self._noise + math.sqrt(level * (1 - share)) * normal
@@ -307,9 +313,9 @@ class Doubling(BrownianMechanism):
     ) -> None:
         super().__init__(value, sensitivity, filter=filter, rng=rng)
 
-    def _gaussian_price(self, cost: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
+    def _gaussian_price(self, squared_mu: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
         before = Bounds.of(self.spent.mu) ** 2 if self._releases else 0.0
-        return Gaussian(sqrt(cost).upper), Gaussian(sqrt(cost + before).upper)
+        return Gaussian(sqrt(squared_mu).upper), Gaussian(sqrt(squared_mu + before).upper)
 
     def _draw(self, level: float) -> Array:
         return math.sqrt(level) * self._rng.standard_normal(self._true.shape)
@@ -359,17 +365,17 @@ class LaplaceNoiseReduction(NoiseReduction):
         for coarse, fine in zip(scales[-2::-1], scales[:0:-1], strict=True):
             repeats = self._rng.random(shape) < (fine / coarse) ** 2
             noise.append(noise[-1] + np.where(repeats, 0.0, self._rng.laplace(scale=coarse, size=shape)))
-        self._chain = dict(zip(levels, noise[::-1], strict=True))
+        self._noise_of = dict(zip(levels, noise[::-1], strict=True))
 
     def _price(self, level: float) -> tuple[ExPost, ExPost]:
         last = self._releases[-1].level if self._releases else 0.0
-        later = [each for each in self._chain if each > last]
+        later = [each for each in self._noise_of if each > last]
         if level not in later:
             raise DomainError(f"epsilon must be one of the later levels {later}, got {shown(level)}")
         return ExPost((Bounds.of(float(level)) - last).upper), ExPost(level)
 
     def _draw(self, level: float) -> Array:
-        return self._chain[level]
+        return self._noise_of[level]
 
 
 def geometric(start: float, factor: float) -> Iterator[float]:
@@ -391,7 +397,7 @@ def geometric(start: float, factor: float) -> Iterator[float]:
 
 
 class _Sessions:
-    """Sessions that pay from this filter, before each reduction of their noise."""
+    """Methods of a filter that open sessions which pay from it."""
 
     def brownian(
         self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None
