@@ -1,4 +1,9 @@
-"""Curves from scores and from samples of the loss: estimates, bands at a confidence, tests of a claim."""
+"""Curves from scores and from samples of the loss: estimates, bands at a confidence, tests of a claim.
+
+The null hypothesis is P and the alternative Q. Of a test that rejects some of n null scores and misses (does
+not reject) some of m alternative ones, a is the type I error, P(reject), and b the type II error, Q(miss); a
+lies below ``largest_rate`` of the number rejected, and b below that of the number missed, at a confidence.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ from tradeoff.operators.tabulate import Tabulated
 
 
 class Decisions(NamedTuple):
-    """Tests by thresholds, with numbers of null scores each rejects and of alternative ones it misses."""
+    """Tests by thresholds, with numbers of null scores that each rejects and alternative ones it misses."""
 
     thresholds: Array
     rejected: Index
@@ -96,14 +101,14 @@ class Empirical(Displayed):
         null = sort_numbers("null_scores", self.null)
         alternative = sort_numbers("alternative_scores", self.alternative)
         confidence, (n, m) = check_confidence(self.confidence), (len(null), len(alternative))
-        vars(self).update(null=null, alternative=alternative, confidence=confidence, thresholds=at)
         if at is not None:  # scores at or above are rejected
             tests = Decisions(at, n - np.searchsorted(null, at), np.searchsorted(alternative, at))
         else:
             rejected = spaced_counts(n)
-            at = null[n - 1 - rejected]  # only scores above are rejected: k of them, fewer with ties
-            tests = Decisions(at, rejected, _up_to(alternative, at))
+            above = null[n - 1 - rejected]  # only scores above are rejected: k of them, fewer with ties
+            tests = Decisions(above, rejected, _up_to(alternative, above))
         described = f"{n} null and {m} alternative scores"
+        vars(self).update(null=null, alternative=alternative, confidence=confidence, thresholds=at)
         vars(self).update(_sizes=(n, m), _tests=tests, _described=described)
 
     def epsilon(self, delta: Number | Numbers) -> Any:
@@ -111,31 +116,35 @@ class Empirical(Displayed):
 
         As for curves, it is negative where delta exceeds the bound on :math:`\delta(0)`.
         """
-        flat, shape = flattened("delta", delta, 0.0, 1.0)  # a lower bound falls as questions rise
+        flat, shape = flattened("delta", delta, 0.0, 1.0)
         alpha, beta = self._corners
-        steepest = [np.max(np.min(((1 - Bounds.of(d) - beta) / alpha).lower, axis=1)) for d in flat]
+        # (alpha, beta) proves e^epsilon >= (1 - delta - beta)/alpha. One corner of each test holds: min. All
+        # tests hold: max.
+        slopes = [np.max(np.min(((1 - Bounds.of(d) - beta) / alpha).lower, axis=1)) for d in flat]
         least = (1 - Bounds.of(flat)).lower  # of every curve
-        return shaped(np.asarray(log(np.maximum(steepest, least)).lower), shape)
+        return shaped(np.asarray(log(np.maximum(slopes, least)).lower), shape)
 
     def delta(self, epsilon: Number | Numbers) -> Any:
         """Return a lower bound on delta(epsilon), epsilon in nats, at the confidence for all at once."""
         flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
         alpha, beta = self._corners
-        gains = [np.min((1 - Bounds.of(beta) - exp(e) * alpha).lower, axis=1) for e in flat]
+        # As in ``epsilon``: delta >= 1 - beta - e^epsilon alpha at one corner of each test.
+        deltas = [np.max(np.min((1 - Bounds.of(beta) - exp(e) * alpha).lower, axis=1)) for e in flat]
         least = np.maximum((-expm1(flat)).lower, 0.0)  # of every curve
-        return shaped(np.maximum([np.max(each) for each in gains], least), shape)
+        return shaped(np.maximum(deltas, least), shape)
 
     def mu(self, failure: float = 0.0) -> float:
         """Return a lower bound on mu, at the confidence, of mu-GDP but for a probability ``failure``.
 
-        The claim is f >= G_mu (x) f_{0,failure}.
+        The claim is f >= G_mu (x) f_{0,failure}: with s = 1 - failure, f(alpha) <= beta needs
+        mu >= Phi^-1(1 - alpha/s) + Phi^-1(1 - beta/s).
         """
-        scale = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True))
-        alpha, beta = (np.minimum((Bounds.of(side) / scale).upper, 1.0) for side in self._corners)
+        s = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True))
+        alpha, beta = (np.minimum((Bounds.of(side) / s).upper, 1.0) for side in self._corners)
         with np.errstate(invalid="ignore"):
-            each = np.min(np.where(alpha < 1, -ndtri(alpha) - ndtri(beta), -np.inf), axis=1)
-        best = int(np.argmax(each))  # every test bounds mu; floats choose the best
-        if not each[best] > 0:
+            by_test = np.min(np.where(alpha < 1, -ndtri(alpha) - ndtri(beta), -np.inf), axis=1)
+        best = int(np.argmax(by_test))  # every test bounds mu; floats choose the best
+        if not by_test[best] > 0:
             return 0.0
         shifts = balls.normal_isf(balls.to_balls(alpha[best])) + balls.normal_isf(balls.to_balls(beta[best]))
         return max(0.0, float(np.min(balls.to_floats(shifts)[0])))
@@ -168,12 +177,12 @@ class Empirical(Displayed):
     def estimate(self) -> ApproximateCurve:
         """Convex hull of the empirical errors of all thresholds, in exact fractions; not a bound."""
         n, m = self._sizes
-        every = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges sorted runs
-        at = every[np.append(every[1:] != every[:-1], True)]
+        scores = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges sorted runs
+        at = scores[np.append(scores[1:] != scores[:-1], True)]
         rejected, missed = n - _up_to(self.null, at), _up_to(self.alternative, at)
         x, y = np.append(rejected[::-1], n), np.append(missed[::-1], 0)
-        few = below_chords(x / n, y / m)
-        x, y = lower_hull(x[few], y[few])
+        near_hull = below_chords(x / n, y / m)  # which leaves few for the exact hull
+        x, y = lower_hull(x[near_hull], y[near_hull])
         alpha, beta = ([Fraction(k, size) for k in side.tolist()] for side, size in ((x, n), (y, m)))
         return ApproximateCurve(
             PiecewiseLinear(alpha, beta),
@@ -192,57 +201,64 @@ class Empirical(Displayed):
 
         Notes
         -----
-        While the claim :math:`g` holds, :math:`q(b) \le q(g(a))` at each test, so :math:`t (1 - \log(t))` for
-        the largest :math:`t = p(a)\,q(g(a))` over :math:`a` is a p-value. The least over the tests, times
-        their number, is one for all: for any law of the scores, and for thresholds chosen after they were
-        seen.
+        With :math:`p` and :math:`q` as in the class, while the claim :math:`g` holds :math:`q(b) \le q(g(a))`
+        at each test, so :math:`t (1 - \log(t))` for the largest :math:`t = p(a)\,q(g(a))` over :math:`a` is a
+        p-value. The least over the tests, times their number, is one for all: for any law of the scores, and
+        for thresholds chosen after they were seen.
         """
-        f, tests, (n, m) = claimed(claim), self._tests, self._sizes
-        alphas, betas = f.lower.points[:2]  # where to look: nothing is proved by them
+        g, tests, (n, m) = claimed(claim), self._tests, self._sizes
+        alphas, betas = g.lower.points[:2]  # where to look: nothing is proved by them
 
         def tails(alpha: Array) -> tuple[Array, Array]:
+            """Return p(alpha), which falls with alpha, and about q(g(alpha)), which rises."""
             beta = np.interp(alpha, alphas, betas)
             return bound_tail(tests.rejected, n, alpha), bound_tail(tests.missed, m, beta)
 
-        meet = bracket_root(lambda x: np.subtract(*tails(expit(x))), np.zeros(len(tests.missed)))[1]
-        level = np.maximum(*tails(expit(meet)))
-        few = np.argsort(level)[:2, None]  # those that contradict the claim most
-        # The product is at least about level^2: p falls to less, in steps that add as much to the product as
-        # a logarithm larger by a 60th.
-        levels = np.maximum(level[few] ** 2.1, MIN_TAIL) ** np.linspace(0.0, 1.0, 65)
-        alpha = np.sort(largest_rate(tests.rejected[few], n, levels))
-        p = bound_tail(tests.rejected[few], n, alpha)
-        q = bound_tail(tests.missed[few], m, f.bounds(alpha).lower)
-        # The first falls and the second grows with alpha: also below the first alpha, and above the last.
-        ends = np.ones((len(few), 1))
-        product = (Bounds.of(np.hstack([ends, p])) * np.hstack([q, ends])).upper
-        row = int(np.argmin(np.max(product, axis=1)))
-        worst = int(np.argmax(product[row]))
-        p_value = Bounds.of(joint_p_value(float(product[row, worst]))) * len(tests.missed)
-        threshold = float(tests.thresholds[few[row, 0]]) if len(tests.thresholds) else None
+        crossing = bracket_root(lambda x: np.subtract(*tails(expit(x))), np.zeros(len(tests.missed)))[1]
+        level = np.maximum(*tails(expit(crossing)))
+        chosen = np.argsort(level)[:2, None]  # the two tests that contradict the claim most, one a row
+        # t is at least about level^2: p falls to less, in steps that add as much to t as a logarithm larger
+        # by a 60th.
+        levels = np.maximum(level[chosen] ** 2.1, MIN_TAIL) ** np.linspace(0.0, 1.0, 65)
+        alpha = np.sort(largest_rate(tests.rejected[chosen], n, levels))
+        p = bound_tail(tests.rejected[chosen], n, alpha)
+        q = bound_tail(tests.missed[chosen], m, g.bounds(alpha).lower)
+        # Between two alphas t is at most p at the first times q at the second; 1 bounds both at the ends.
+        ends = np.ones((len(chosen), 1))
+        t = (Bounds.of(np.hstack([ends, p])) * np.hstack([q, ends])).upper
+        row = int(np.argmin(np.max(t, axis=1)))
+        worst = int(np.argmax(t[row]))
+        p_value = Bounds.of(joint_p_value(float(t[row, worst]))) * len(tests.missed)
+        threshold = float(tests.thresholds[chosen[row, 0]]) if len(tests.thresholds) else None
         at = float(alpha[row, min(worst, 64)])
-        return Refutation(f, min(float(p_value.upper), 1.0), self.confidence, at, threshold)
+        return Refutation(g, min(float(p_value.upper), 1.0), self.confidence, at, threshold)
 
     @cached_property
     def _corners(self) -> tuple[Array, Array]:
-        """Return the corners of the 32 rectangles that cover each test's region, a test a row."""
+        """Return the corners (alpha, beta) of rectangles, each of shape (tests, 32).
+
+        With the confidence, for each test f(alpha) <= beta at one corner of its row at least: where p(a) lies
+        between t^(k/32) and t^((k + 1)/32), q(b) is at least t^(1 - k/32).
+        """
         (n, m), (_, rejected, missed) = self._sizes, self._tests
         t = joint_level(float((Bounds.of(error_probability(self.confidence)) / len(missed)).lower))
-        # p between t^share and the next one, and q at least t over the larger: t^(1 - share).
         levels = exp(log(t) * np.linspace(0.0, 1.0, 33)).lower  # they add as much as log t larger by a 32nd
         return largest_rate(rejected[:, None], n, levels[1:]), largest_rate(missed[:, None], m, levels[:0:-1])
 
     def _limits(self, error: float) -> tuple[Bounds[Array], Bounds[Array]]:
-        """Bound both errors of every test, each side of each with its share of the probability of error."""
+        """Bound a and b of every test: all upper limits but for probability ``error``, all lower ones alike.
+
+        Each limit has an equal share of it. Lower ones are by the null scores accepted, alternative ones hit.
+        """
         (n, m), (_, rejected, missed) = self._sizes, self._tests
         level = float((Bounds.of(error) / (2 * len(missed))).lower)
-        kept = n - rejected - (self.thresholds is None)  # at least one more null score is not smaller than x
-        least = [
-            (1 - Bounds.of(largest_rate(k, size, level))).lower for k, size in ((kept, n), (m - missed, m))
-        ]
-        return Bounds(least[0], largest_rate(rejected, n, level)), Bounds(
-            least[1], largest_rate(missed, m, level)
+        # The threshold itself may be a null score: P(X <= x) is then bounded without it.
+        accepted, hits = n - rejected - (self.thresholds is None), m - missed
+        alpha, beta = (
+            Bounds((1 - Bounds.of(largest_rate(opposite, size, level))).lower, largest_rate(k, size, level))
+            for k, opposite, size in ((rejected, accepted, n), (missed, hits, m))
         )
+        return alpha, beta
 
     def grid(self) -> TextTable:
         limits = {f"ε({delta:g})": self.epsilon(delta) for delta in (1e-5, 1e-3, 0.1)} | {"μ": self.mu()}
@@ -281,7 +297,7 @@ class Counts(Empirical):
             trials = count(f"trials of {name}", pair[1], 1)
             sides[name] = count(f"hits of {name}", pair[0], 0, trials), trials
         counts = (rejected, n), (hits, m) = sides["null"], sides["alternative"]
-        at = np.empty(0)  # thresholds are not known, and fixed
+        at = np.empty(0)  # not None: the test was fixed, though its threshold is unknown
         tests = Decisions(at, np.array([rejected]), np.array([m - hits]))
         described = f"{rejected} of {n} null and {hits} of {m} alternative"
         vars(self).update(counts=counts, confidence=check_confidence(confidence), thresholds=at)
@@ -385,11 +401,12 @@ def sort_numbers(name: str, values: Numbers) -> Array:
 
 
 def _up_to(scores: Array, at: Array) -> Index:
+    """Return the numbers of sorted scores at or below the thresholds."""
     return np.asarray(np.searchsorted(scores, at, side="right"))
 
 
 def _hull(alpha: Array, beta: Array) -> PiecewiseLinear:
-    """Return the hull of points and of both ends: a convex curve below the points is below it too."""
+    """Return the lower hull of points, (0, 1) and (1, 0): a convex f at or below the points is below it."""
     points = [(whole(a), whole(b)) for a, b in zip(alpha.tolist(), beta.tolist(), strict=True)]
     result = PiecewiseLinear.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
     return limited(result, BOUND)
@@ -462,6 +479,7 @@ class LossSample:
         return Bounds(shaped(lower, shape), shaped(upper, shape))
 
     def _delta(self, epsilon: float) -> Bounds[float]:
+        """Bound delta at one epsilon by the means of ``delta``."""
         if epsilon > 0:
             exponent = where(self.under_q == np.inf, -np.inf, epsilon - Bounds.of(self.under_q))
             return self._mean(clip(-expm1(exponent), 0.0, 1.0))
@@ -469,12 +487,16 @@ class LossSample:
         return clip(1 - exp(epsilon) * self._mean(exp(minimum(exponent, 0.0))), 0.0, 1.0)
 
     def _mean(self, sample: Bounds[Array]) -> Bounds[float]:
-        """Bound the mean of a law on [0, 1] from draws of it, half of the allowed error on each side."""
+        """Bound the mean of a law on [0, 1] from n draws of it, half of the allowed error on each side.
+
+        The true mean mu fails kl(sample mean, mu) < log(2/error)/n on one side with probability error/2.
+        """
         n = len(sample.lower)
         mean = sum_rows(sample) / n
-        cost = float((log(2 / Bounds.of(error_probability(self.confidence))) / n).upper)
-        rest = _largest_mean(float((1 - mean).upper), cost)
-        return Bounds(float((1 - Bounds.of(rest)).lower), _largest_mean(float(mean.upper), cost))
+        divergence = float((log(2 / Bounds.of(error_probability(self.confidence))) / n).upper)
+        most_of_rest = _largest_mean(float((1 - mean).upper), divergence)  # of 1 minus the draws
+        lower = float((1 - Bounds.of(most_of_rest)).lower)
+        return Bounds(lower, _largest_mean(float(mean.upper), divergence))
 
 
 def _exceeds_one(exponents: Array) -> bool:
@@ -491,13 +513,16 @@ def _exceeds_one(exponents: Array) -> bool:
     return wealth > math.log(len(stakes) / 1e-9)
 
 
-def _largest_mean(mean: float, cost: float) -> float:
-    """Return the largest mu with kl(mean, mu) < cost, rounded up: searched in floats, then verified."""
+def _largest_mean(mean: float, divergence: float) -> float:
+    """Return the largest mu with kl(mean, mu) < divergence, rounded up: searched in floats, then verified.
+
+    kl(x, mu) = x log(x/mu) + (1 - x) log((1 - x)/(1 - mu)).
+    """
     x = min(max(mean, 0.0), 1.0)
     step = 1e-14  # width of the search: means are known to a millionth or worse
-    mu = find_root(lambda mu: float(rel_entr(x, mu) + rel_entr(1 - x, 1 - mu)) - cost, x, 1.0, step)
-    rest = 1 - Bounds.of(x)
-    while mu < 1 and (x * log(Bounds.of(x) / mu) + rest * log(rest / (1 - Bounds.of(mu)))).lower < cost:
+    mu = find_root(lambda mu: float(rel_entr(x, mu) + rel_entr(1 - x, 1 - mu)) - divergence, x, 1.0, step)
+    y = 1 - Bounds.of(x)
+    while mu < 1 and (x * log(Bounds.of(x) / mu) + y * log(y / (1 - Bounds.of(mu)))).lower < divergence:
         mu, step = mu + step, 2 * step
     return min(mu, 1.0)
 

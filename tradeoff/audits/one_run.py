@@ -1,4 +1,9 @@
-"""Audits in one training run: a lower bound on privacy loss from guesses at which canaries were included."""
+"""Audits in one training run: a lower bound on privacy loss from guesses at which canaries were included.
+
+Of m ``canaries``, each included by a fair coin, r coins are guessed (``guesses``), v or C rightly
+(``correct``) and ``wrong`` wrongly; the others are skipped. f is the claim, a symmetric curve T(P, Q). A
+p-value is an upper bound on the probability of so many right guesses, or more, while the claim holds.
+"""
 
 from __future__ import annotations
 
@@ -147,10 +152,9 @@ class OneRun(Displayed):
             return p
         with balls.precision(_BITS):
             odds = balls.exp(balls.to_ball(-epsilon))
-            spread = _largest_mean_mass(self.guesses, self.correct, odds)
-            p = balls.upper_float(p + 2 * self.canaries * balls.to_ball(delta) * spread)
-        # below the least sum for which Corollary 5.4 is known to fail, 7/8 (see p_value)
-        return p if p <= 0.87 else 1.0
+            mean_mass = _largest_mean_mass(self.guesses, self.correct, odds)
+            p = balls.upper_float(p + 2 * self.canaries * balls.to_ball(delta) * mean_mass)
+        return p if p <= 0.87 else 1.0  # below the least sum for which the corollary is known to fail, 7/8
 
     def _curve_p_value(self, f: TradeOff) -> float:
         """Bound the p-value of a symmetric claim from above, for sequential guesses or under assumptions."""
@@ -182,20 +186,21 @@ class OneRun(Displayed):
         wrong, r, m = self.guesses - self.correct, self.guesses, self.canaries
         if self.correct == 0:
             return 1.0
-        most = max(float(((1 - Bounds.of(f.bounds.delta(0.0).upper)) / 2).lower), 0.0)  # A(1) = f(A(1))
-        if r == m:
-            return float(bound_tail(wrong, r, most))
-        # Where the ranks lie: any a will do, and floats choose them.
-        coarse = most * np.append(0.0, np.geomspace(1e-300, 1.0, _RANKS))
+        largest_a = max(float(((1 - Bounds.of(f.bounds.delta(0.0).upper)) / 2).lower), 0.0)  # A(1) = f(A(1))
+        if r == m:  # every canary is guessed: V = 1
+            return float(bound_tail(wrong, r, largest_a))
+        # Cells of the rank u end at those of ``a``: any a will do, and floats choose them evenly for V.
+        coarse = largest_a * np.append(0.0, np.geomspace(1e-300, 1.0, _RANKS))
         ranks = np.maximum.accumulate(coarse + 1 - f.bounds(coarse).lower)
         targets = betaincinv(r + 1, m - r, expit(np.linspace(-60.0, 60.0, _RANKS)))
-        a = np.append(np.interp(targets, ranks, coarse), most)
+        a = np.append(np.interp(targets, ranks, coarse), largest_a)
         u = np.minimum((a + (1 - Bounds.of(f.bounds(a).lower))).upper, 1.0)
         tails = bound_tail(wrong, r, (Bounds.of(a) / np.maximum(u, np.finfo(float).tiny)).lower)
-        reached = np.where(u < 1, betainc(r + 1, m - r, u) * (1 + SLACK), 1.0)
-        reached = np.append(np.maximum.accumulate(np.minimum(reached, 1.0)), 1.0)
-        weights = (Bounds.of(reached[1:]) - reached[:-1]).upper
-        p = total([float(reached[0]), *(Bounds.of(weights) * tails).upper.tolist()]).upper
+        cdf = np.where(u < 1, betainc(r + 1, m - r, u) * (1 + SLACK), 1.0)  # of V, rounded up
+        cdf = np.append(np.maximum.accumulate(np.minimum(cdf, 1.0)), 1.0)
+        weights = (Bounds.of(cdf[1:]) - cdf[:-1]).upper
+        # Below the first u the tail counts as 1.
+        p = total([float(cdf[0]), *(Bounds.of(weights) * tails).upper.tolist()]).upper
         return min(float(p), 1.0)
 
     def _betting_p_value(self, f: TradeOff) -> float:
@@ -221,19 +226,21 @@ class OneRun(Displayed):
         K, is smaller: bounds may be bisected. For this a skip is charged as at eps = 0.
         """
         wrong, skipped = self.guesses - self.correct, self.canaries - self.guesses
+        # Rows are the eps, fixed ones and last that of the audit's delta; columns are 25 fractions k.
         losses = np.arange(0.0, 8.0, 0.5) if self.assumptions else np.empty(0)
         share = np.exp(-losses / 2)
         stakes = np.append(share / np.sum(share) / 2, 0.5 if self.assumptions else 1.0)[:, None]
-        most = max(float(f.epsilon(self.delta)), 0.0)
+        last = max(float(f.epsilon(self.delta)), 0.0)
         delta = np.append(np.asarray(f.delta(losses), float), self.delta)[:, None]
-        odds = exp(np.append(losses, most if most < _STEEPEST else math.inf)[:, None])
-        least = exp(np.append(losses, 0.0)[:, None])
+        odds = exp(np.append(losses, last if last < _STEEPEST else math.inf)[:, None])
+        odds_of_skip = exp(np.append(losses, 0.0)[:, None])
         k = Bounds.of(expit(np.linspace(-5.0, 7.0, 25)))
-        rise = log1p(k * (1 - Bounds.of(delta)) / (odds + delta))
-        fall = log1p(-k) * wrong + log1p(-k * delta / (least + delta)) * skipped
-        log_wealth = (rise * self.correct + fall).lower
-        total = float(logsumexp(log_wealth, b=stakes / 25))
-        return min(max(math.exp(-min(max(total, 0.0), 700.0)) * (1 + 1e-9), MIN_TAIL), 1.0)
+        # Logs of the factors: of a right guess, and of all wrong guesses and skips.
+        log_right = log1p(k * (1 - Bounds.of(delta)) / (odds + delta))
+        log_others = log1p(-k) * wrong + log1p(-k * delta / (odds_of_skip + delta)) * skipped
+        log_wealth = (log_right * self.correct + log_others).lower
+        log_mean = float(logsumexp(log_wealth, b=stakes / 25))
+        return min(max(math.exp(-min(max(log_mean, 0.0), 700.0)) * (1 + 1e-9), MIN_TAIL), 1.0)
 
     def refutes(self, claim: Any) -> Refutation:
         r"""Test whether the claim is a guarantee for every canary, in both orders.
@@ -255,21 +262,20 @@ class OneRun(Displayed):
         """
         f = claimed(claim).symmetrise(assume="either-order")
         if self.sequential or self.assumptions:
-            p = self._curve_p_value(
-                f if self.sequential else f.lower
-            )  # of a claim below f, at least that of f
+            # The p-value of a curve below f is at least that of f.
+            p = self._curve_p_value(f if self.sequential else f.lower)
             return Refutation(f, p, self.confidence, assumptions=self._given)
-        table = f.lower
-        demand = _demand_of(table)
-        # The largest x <= 690 at which P(C >= correct) >= e^-x is impossible, if 1 is.
+        polygon = f.lower
+        demand = _demand_of(polygon)
+        # The largest x <= 690 at which P(C >= correct) >= e^-x is impossible; 0 if 1 is possible.
         x = 0.0
         if self._is_impossible(demand, 1.0):
             x = largest(lambda x: self._is_impossible(demand, math.exp(-x)), 0.0, 690.0, _HALVINGS)
-        top = min(float(table.epsilon(max(1e-12, min(2 * table.mass_at_plus_infinity, 1.0)))), _STEEPEST)
+        top = min(float(polygon.epsilon(max(1e-12, min(2 * polygon.mass_at_plus_infinity, 1.0)))), _STEEPEST)
         losses = np.linspace(0.0, max(top, 0.0), 32)  # the p-value changes little between them
-        if 0 <= table.sup_loss < _STEEPEST:
-            losses = np.append(losses, table.sup_loss)
-        by_profile = min(map(self.p_value, losses.tolist(), table.delta(losses).tolist()))
+        if 0 <= polygon.sup_loss < _STEEPEST:
+            losses = np.append(losses, polygon.sup_loss)
+        by_profile = min(map(self.p_value, losses.tolist(), polygon.delta(losses).tolist()))
         return Refutation(f, min(math.exp(-x), by_profile, 1.0), self.confidence)
 
     def grid(self) -> TextTable:
@@ -288,20 +294,21 @@ class OneRun(Displayed):
         return (PRODUCT, ORDER)[: 1 + self.sequential] if self.assumptions else ()
 
     def _is_impossible(self, demand: Callable[[float], float], tau: float) -> bool:
-        """Return whether no law of right guesses has P(C >= correct) >= tau: the masses needed exceed 1.
+        """Return whether no law of C has P(C >= correct) >= tau: the masses needed exceed 1.
 
-        ``demand`` is rounded down, and its argument too: each mass is at most the one that the inequality
-        needs, which is enough for the argument.
+        With r_k and h_k as in ``refutes``, times m, and ``demand`` x -> f(1 - x), the mass P(C = j) follows
+        from h_j = h_{j+1} + (guesses - j) P(C = j) = m demand(r_{j+1}/m), for j = correct - 1, ..., 0. All
+        is rounded down: each mass is at most the one that the inequality needs.
         """
         with balls.precision(_BITS):
-            total = balls.to_ball(tau)
-            right, wrong = self.correct * total, (self.guesses - self.correct) * total
+            total = balls.to_ball(tau)  # P(C > j)
+            right, wrong = self.correct * total, (self.guesses - self.correct) * total  # r and h of j + 1
             for j in range(self.correct - 1, -1, -1):
-                argument = balls.to_ball(demand(balls.lower_float(right / self.canaries))) * self.canaries
-                mass = (argument - wrong) / (self.guesses - j)
+                needed = balls.to_ball(demand(balls.lower_float(right / self.canaries))) * self.canaries
+                mass = (needed - wrong) / (self.guesses - j)
                 if not mass > 0:
                     break
-                total, right, wrong = total + mass, right + j * mass, argument
+                total, right, wrong = total + mass, right + j * mass, needed
                 if total > 1:
                     return True
         return False
@@ -322,13 +329,14 @@ def _largest_mean_mass(n: int, v: int, odds: Any) -> Any:
 
     Masses are log-concave, so they rise and then fall with i, and so do their means.
     """
-    rest = n - v + 1
-    above, left, right = (balls.to_ball(each).lgamma() for each in (n + 1, v, rest + 1))
-    # P(W = v - 1), of which the balls lose some 30 bits for n = 1e7.
-    total = mass = balls.exp(above - left - right + rest * balls.log(odds) - n * balls.log1p(odds))
+    failures = n - v + 1
+    # P(W = v - 1) = n!/((v - 1)! failures!) odds^failures/(1 + odds)^n; for n = 1e7 balls lose some 30 bits.
+    log_n, log_v, log_failures = (balls.to_ball(each).lgamma() for each in (n + 1, v, failures + 1))
+    log_mass = log_n - log_v - log_failures + failures * balls.log(odds) - n * balls.log1p(odds)
+    total = mass = balls.exp(log_mass)
     largest = balls.to_ball(0)
     for i in range(1, v):
-        mass = mass * (v - i) / (rest + i) * odds
+        mass = mass * (v - i) / (failures + i) * odds  # P(W = v - 1 - i)
         if not mass * i > total:  # the mean of i masses may be the largest
             largest = balls.maximum(largest, total / i)
             if mass * i < total:
@@ -347,17 +355,17 @@ def _demand_of(curve: PiecewiseLinear) -> Callable[[float], float]:
     """Return the function x -> f(1 - x) of a piecewise-linear curve, rounded down."""
     # The function grows: a larger x or a smaller y lowers it.
     pairs = zip(curve.alpha, curve.complements[0], strict=True)
-    # Below 1/2 the stored rest 1 - alpha is exact; above it, alpha is.
-    rests = [Fraction(rest) if rest <= 0.5 else 1 - Fraction(alpha) for alpha, rest in pairs]
-    xs = [rational(rest).upper for rest in reversed(rests)]
+    # Of alpha and its complement 1 - alpha the smaller one is exact.
+    complements = [Fraction(rest) if rest <= 0.5 else 1 - Fraction(alpha) for alpha, rest in pairs]
+    xs = [rational(each).upper for each in reversed(complements)]
     ys = [rational(Fraction(beta)).lower for beta in reversed(curve.beta)]
 
     def demand(x: float) -> float:
         k = bisect_right(xs, x)
         if k in {0, len(xs)}:
             return float(ys[max(k - 1, 0)])
-        (a, b), (c, d) = map(balls.to_ball, xs[k - 1 : k + 1]), map(balls.to_ball, ys[k - 1 : k + 1])
-        return balls.lower_float(c + (d - c) * ((x - a) / (b - a)))
+        (x_1, x_2), (y_1, y_2) = (map(balls.to_ball, each[k - 1 : k + 1]) for each in (xs, ys))
+        return balls.lower_float(y_1 + (y_2 - y_1) * ((x - x_1) / (x_2 - x_1)))
 
     return demand
 

@@ -32,7 +32,7 @@ def error_probability(confidence: float) -> float:
 
 
 def bound_tail(count: ArrayLike, trials: int, rate: ArrayLike) -> Array:
-    """Return an upper bound on P(K <= count) for K ~ Bin(trials, rate)."""
+    """Bound P(K <= count), K ~ Bin(trials, rate), from above: it is 1 - I_rate(count + 1, trials - count)."""
     inner = np.minimum(np.asarray(count, dtype=float), trials - 1)
     value = betaincc(inner + 1, trials - inner, np.asarray(rate, dtype=float))
     return np.where(np.asarray(count) >= trials, 1.0, np.clip(value * (1 + SLACK), MIN_TAIL, 1.0))
@@ -45,7 +45,7 @@ def largest_rate(count: ArrayLike, trials: int, level: ArrayLike) -> Array:
     case of the binomial", 1934. The inverse is only a candidate: it is verified by the tail, and 1 otherwise.
     """
     level = np.asarray(level, dtype=float)
-    inner = np.minimum(np.asarray(count, dtype=float), trials - 1)
+    inner = np.minimum(np.asarray(count, dtype=float), trials - 1)  # the formula is for count < trials
     # The inverse stops where the tail is within about 1e-9 of the level: it is given one below.
     rate = np.minimum(betainccinv(inner + 1, trials - inner, level * (1 - 1e-6)), 1.0)
     return np.where((np.asarray(count) < trials) & (bound_tail(inner, trials, rate) <= level), rate, 1.0)
@@ -53,10 +53,10 @@ def largest_rate(count: ArrayLike, trials: int, level: ArrayLike) -> Array:
 
 def spaced_counts(trials: int) -> Index:
     """Return the numbers of rejected null scores at which tests are set, closest at both ends."""
-    steps = [0]
-    while steps[-1] < trials // 2:  # apart by an eighth of the count, which costs less than more tests would
-        steps.append(steps[-1] + max(1, steps[-1] // 8))
-    low = np.array(steps)
+    counts = [0]
+    while counts[-1] < trials // 2:  # an eighth apart, which costs less than more tests would
+        counts.append(counts[-1] + max(1, counts[-1] // 8))
+    low = np.array(counts)
     low = low[low < trials]
     return np.unique(np.concatenate([low, trials - 1 - low]))
 
@@ -137,10 +137,11 @@ def tabulate_limits(
 
 
 def claimed(claim: Any) -> TradeOff:
-    """Return the curve of a claim; of a plan or a mechanism its guarantee for both orders."""
+    """Return a curve as it is; of any other object its ``guarantee``, or else ``curve``, for both orders."""
     stated: Any = claim
     if not isinstance(claim, TradeOff | type):
         stated = getattr(claim, "guarantee", None) or getattr(claim, "curve", claim)
+    # ``operand`` raises for a claim that is neither. Those of plans and mechanisms are methods.
     curve = operand(stated if stated is claim or isinstance(stated, TradeOff) else stated())
     curve.require_numbers()
     return curve if stated is claim else curve.symmetrise(assume="either-order")
