@@ -1,4 +1,8 @@
-"""Comparison of exact bounds with the usual approximations, with signed errors, as table and figure."""
+"""Comparison of exact bounds with the usual approximations, with signed errors, as table and figure.
+
+Quantities are epsilon at a delta, delta at an epsilon and beta at an alpha, the *argument* of a question.
+Claiming more privacy than there is, the unsafe side, is an epsilon or delta too small, or a beta too large.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +46,8 @@ ALPHAS = np.unique(
 class Entry(NamedTuple):
     """One answer of one method; its error is to the middle of the exact bounds, or to a lone lower bound.
 
-    It ``under_reports`` if it claims more privacy than both exact bounds: epsilon or delta too small, beta
-    too large. It is ``undecided`` if it lies between them and is not a proved bound.
+    It ``under_reports`` if it claims more privacy than both exact bounds. It is ``undecided`` if it lies
+    between them and is not a proved bound.
     """
 
     argument: float
@@ -69,10 +73,9 @@ class Unsafe(NamedTuple):
 class Row:
     """The answers of one method, or the reason why it does not apply.
 
-    ``sup_error`` is the signed difference beta - f of largest size among 129 type I errors, at
-    ``sup_error_at``, taken to the middle of the exact bounds: positive on the unsafe side. ``unsafe`` has for
-    epsilon, delta and beta the largest error on the unsafe side, among the questions and for beta those type
-    I errors too; empty where none is certain.
+    ``sup_error`` is the signed difference beta - f of largest size among the type I errors ``ALPHAS``, at
+    ``sup_error_at``, to the middle of the exact bounds. ``unsafe`` has for each quantity the largest error on
+    the unsafe side, among the questions and for beta among ``ALPHAS`` too; empty where none is certain.
     """
 
     method: str  # its name in the registry or in the mapping given
@@ -121,41 +124,43 @@ class Row:
 
 
 def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        (PARAMETERS[quantity] if name == "argument" else name): (
-            value if not isinstance(value, float) else None if np.isnan(value) else finite(value)
-        )
-        for name, value in values.items()
-    }
+    """Return values for JSON: NaN as null, infinities as text, ``argument`` under its name, as "delta"."""
+    result: dict[str, Any] = {}
+    for name, value in values.items():
+        is_float = isinstance(value, float)
+        plain = None if is_float and np.isnan(value) else finite(value) if is_float else value
+        result[PARAMETERS[quantity] if name == "argument" else name] = plain
+    return result
 
 
 def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bounds) -> Row:
     """Compare a claim with the exact answers; a text is the reason why a method has no claim.
 
-    Bounds on a dominating curve are not exact: a method may be closer to the mechanism from either side, so
-    an answer on their unsafe side is undecided.
+    ``beta_bounds`` are the exact ones at ``ALPHAS``. Bounds on a dominating curve are not exact: a method may
+    be closer to the mechanism from either side, so an answer on their unsafe side is undecided.
     """
     if isinstance(claim, str):
         return Row(name, None, claim)
     entries: dict[str, tuple[Entry, ...]] = {}
-    unsafe, proved = [], True
+    unsafe, proved = [], claim.kind == "bound"
+    is_safe_everywhere = True
     sup_error = sup_error_at = float("nan")
     for quantity in PARAMETERS:
         answers = [(each.argument, each.lower, each.upper) for each in getattr(exact, quantity)]
         n, is_beta = len(answers), quantity == "beta"
         at, lower, upper = np.array(answers, dtype=float).reshape(-1, 3).T
-        if is_beta:
+        if is_beta:  # after the questions
             at, lower, upper = np.hstack([(at, lower, upper), (ALPHAS, *beta_bounds)])
-        answered = evaluate_each(partial(claim.evaluate, quantity), at, np.nan)
-        value = np.maximum(answered, 0.0)  # an epsilon below 0 is reported as 0
+        # An epsilon below 0 is reported as 0; NaN is no answer.
+        value = np.maximum(evaluate_each(partial(claim.evaluate, quantity), at, np.nan), 0.0)
         with np.errstate(invalid="ignore"):  # inf - inf
             middle = np.where(np.isinf(upper), lower, (lower + upper) / 2)
             error = np.where((value == lower) & (value == upper), 0.0, value - middle)
             past, safe = (value > upper, value <= lower) if is_beta else (value < lower, value >= upper)
             excess = np.where(past, value - (upper if is_beta else lower), 0.0)
         safe |= np.isnan(value)
-        proved &= bool(safe.all())
-        undecided = ~safe & (not exact.exact if claim.kind == "bound" else ~past | (not exact.exact))
+        is_safe_everywhere &= bool(safe.all())
+        undecided = ~safe & (~past & (not proved) | (not exact.exact))
         columns = (at, value, error, past & exact.exact, undecided)
         rows = zip(*(column[:n].tolist() for column in columns), strict=True)
         entries[quantity] = tuple(Entry(*each) for each in rows)
@@ -165,7 +170,7 @@ def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bo
         if exact.exact and past.any():
             k = int(np.argmax(np.abs(excess)))
             unsafe.append(Unsafe(quantity, float(excess[k]), float(at[k])))
-    proved = proved or claim.kind == "bound"
+    proved = proved or is_safe_everywhere
     return Row(name, claim, "", entries, sup_error, sup_error_at, tuple(unsafe), proved)
 
 
@@ -174,7 +179,7 @@ class Comparison(Exported, Displayed):
     """Exact answers with those of every method; prints as a table of at most 100 columns if it can.
 
     ``exact`` has the two-sided answers of the ``curve``, ``rows`` those of each method, and ``beta`` bounds
-    on the beta of the curve at 129 type I errors.
+    on the beta of the curve at ``ALPHAS``.
     """
 
     curve: TradeOff
@@ -202,35 +207,32 @@ class Comparison(Exported, Displayed):
         return ["method", "verdict", *questions]
 
     def table(self, digits: int = 5, *, errors: bool = True) -> list[list[str]]:
-        """Return bounds and methods that apply as texts: "!" where unsafe, "?" where undecided.
+        """Return the rows of ``header``, of bounds and methods that apply: "!" if unsafe, "?" if undecided.
 
         Bounds have ``digits`` digits, rounded to their safe side; with ``errors`` each answer has its signed
         error in brackets.
         """
 
-        def cell(kind: str, quantity: str, each: Entry) -> str:
-            if np.isnan(each.value):
+        def cell(kind: str, quantity: str, entry: Entry) -> str:
+            if np.isnan(entry.value):
                 return "-"
-            value = f"{each.value:.{digits}g}"
+            value = f"{entry.value:.{digits}g}"
             if kind != "estimate":  # a proved number stays one when it is rounded
-                value = rounded(each.value, "lower" if quantity == "beta" else "upper", digits)
-            sign = "!" if each.under_reports else "?" if each.undecided else ""
-            return f"{value} ({each.error:+.2g}){sign}" if errors else value + sign
+                value = rounded(entry.value, "lower" if quantity == "beta" else "upper", digits)
+            mark = "!" if entry.under_reports else "?" if entry.undecided else ""
+            return f"{value} ({entry.error:+.2g}){mark}" if errors else value + mark
 
-        answers = [a for *_, a in self.exact]
-        return [
-            ["lower bound", "certified", *(rounded(a.lower, "lower", digits) for a in answers)],
-            ["upper bound", "certified", *(rounded(a.upper, "upper", digits) for a in answers)],
-            *(
-                [
-                    row.name,
-                    row.verdict,
-                    *(cell(row.claim.kind, q, e) for q in PARAMETERS for e in row.entries[q]),
-                ]
-                for row in self.rows
-                if row.claim is not None
-            ),
+        answers = [answer for *_, answer in self.exact]
+        lines = [
+            ["lower bound", "certified", *(rounded(each.lower, "lower", digits) for each in answers)],
+            ["upper bound", "certified", *(rounded(each.upper, "upper", digits) for each in answers)],
         ]
+        for row in self.rows:
+            if row.claim is not None:
+                kind = row.claim.kind
+                cells = (cell(kind, name, entry) for name in PARAMETERS for entry in row.entries[name])
+                lines.append([row.name, row.verdict, *cells])
+        return lines
 
     def notes(self, *, errors: bool = True) -> list[str]:
         """Return the legend of the table, the errors on the unsafe side, and reasons of declined methods."""
@@ -365,9 +367,9 @@ def compare(
     if not isinstance(methods, Iterable | None):
         raise domain("methods", methods, "names, or a mapping from names to curves")
     names = list(METHODS) if methods is None else [methods] if isinstance(methods, str) else list(methods)
-    rows: list[Row] = []
     if not isinstance(methods, Mapping) and (unknown := [name for name in names if name not in METHODS]):
         raise domain("method", unknown[0], f"one of {', '.join(map(repr, METHODS))}")
+    rows: list[Row] = []
     for name in names:
         if step is not None:
             step(name)
@@ -377,7 +379,7 @@ def compare(
         else:
             try:
                 claim = claim_of(name, METHODS[name](composition(curve)))
-            except TradeOffError as error:
+            except TradeOffError as error:  # the method does not apply
                 claim = str(error)
         rows.append(compare_claim(name, claim, exact, beta))
     return Comparison(curve, exact, tuple(rows), beta)

@@ -1,4 +1,7 @@
-"""Claims about a composition: curves, estimates, and the answers of limit theorems and textbook rules."""
+"""Claims about a composition: curves, estimates, and the answers of limit theorems and textbook rules.
+
+A *rule* bounds epsilon at a delta for a product of curves, its *factors*, each of which occurs n times.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,12 @@ _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
 
 @dataclass(frozen=True)
 class Claim:
-    """Answers of one method or curve.
+    """Answers of one method or curve: functions of arrays, None where it has none.
 
     An ``"estimate"`` is on neither side of the truth, a ``"bound"`` never under-reports if its hypotheses
-    hold, and a ``"curve"`` is given by the caller. ``band`` bounds beta at alpha, ``profile`` delta at
-    epsilon; ``whole`` gives curves below and above at every alpha.
+    hold, and a ``"curve"`` is given by the caller. Beta is at an alpha, delta at an epsilon, epsilon at a
+    delta. ``band`` bounds beta on both sides, and ``profile`` delta; ``whole`` returns curves below and above
+    at every alpha.
     """
 
     name: str
@@ -54,10 +58,10 @@ class Claim:
 
     @cached_property
     def reach(self) -> float:
-        """The epsilon where delta has fallen to 1e-12, or the largest loss; 1 if neither is known."""
+        """The epsilon, and 5 % more, where delta is 1e-12 or next to its limit; 1 if that is not known."""
         with suppress(TradeOffError):
-            least = float(self.evaluate("delta", np.array([np.inf]))[0])
-            for delta in (1e-12, min(max(1.001 * least, 1e-12), 1.0)):
+            limit = float(self.evaluate("delta", np.array([np.inf]))[0])
+            for delta in (1e-12, min(max(1.001 * limit, 1e-12), 1.0)):
                 end = float(self.evaluate("epsilon", np.array([delta]))[0])
                 if 0 < end < np.inf:
                     return 1.05 * end
@@ -106,6 +110,7 @@ def claim_of(name: str, thing: Any) -> Claim:
 
 
 def _label(name: str, *, symmetric: bool) -> str:
+    """Return the name with a remark if the curve is of one order of the pair."""
     if symmetric or "one order" in name:
         return name
     return f"{name} (one order)" if name else "one order"
@@ -146,14 +151,15 @@ def claim_of_pairs(
     formula: Function | None = None,
     epsilon_at_0: float = math.inf,
 ) -> Claim:
-    """Return the claim of a rule epsilon(delta): the maximum of the f_{epsilon,delta} that it proves.
+    """Return the claim of a rule: the maximum of the f_{epsilon,delta} that it proves, of ``size`` deltas.
 
-    ``formula`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one;
-    ``epsilon_at_0`` the epsilon at delta = 0, where there is one.
+    ``formula`` bounds delta(epsilon) by the rule's own formula, for any epsilon, where there is one;
+    ``epsilon_at_0`` is the epsilon at delta = 0, where there is one.
     """
     deltas = np.geomspace(1e-12, 0.3, size)
 
     def epsilon(at: Any) -> Array:
+        """Return the epsilons of the rule at an array of deltas in [0, 1]."""
         at = np.atleast_1d(np.asarray(at, dtype=float))
         result = np.select([at == 0, at == 1], [epsilon_at_0, 0.0], math.inf)
         inside = (at > 0) & (at < 1)
@@ -161,11 +167,11 @@ def claim_of_pairs(
             result[inside] = rule(at[inside].tolist())
         return result
 
-    first, *losses = evaluate_each(epsilon, np.array([1e-5, *deltas]), math.inf).tolist()
-    if math.isinf(first):
+    usual, *losses = evaluate_each(epsilon, np.array([1e-5, *deltas]), math.inf).tolist()
+    if math.isinf(usual):
         epsilon(1e-5)  # raises here where the rule does not apply
     pairs = zip([epsilon_at_0, *losses, 0.0], [0.0, *deltas.tolist(), 1.0], strict=True)
-    curve = Profile.from_epsilon_delta((e, d) for e, d in pairs if e <= 700)
+    curve = Profile.from_epsilon_delta((e, d) for e, d in pairs if e <= 700)  # larger ones say nothing
     delta = curve.delta if formula is None else lambda at: np.minimum(curve.delta(at), formula(at))
     return Claim("", "bound", curve, delta, epsilon, source)
 
@@ -185,7 +191,8 @@ def evaluate_each(function: Function, at: Array, missing: float) -> Array:
 def formula_of_orders(orders: Array, divergences: Array) -> Function:
     """Return delta(epsilon) by the best order a: log delta = (a - 1)(D_a - epsilon + log(1 - 1/a)) - log a.
 
-    Rounded up; Canonne, Kamath, Steinke 2020, Proposition 12, for epsilon of either sign.
+    D_a are the Renyi divergences of the orders. Rounded up; Canonne, Kamath, Steinke 2020, Proposition 12,
+    for epsilon of either sign.
     """
     finite = np.isfinite(divergences)
     a, divergence = Bounds.of(orders[finite]), Bounds.of(divergences[finite])
@@ -201,12 +208,14 @@ def formula_of_orders(orders: Array, divergences: Array) -> Function:
 
 
 def _zcdp(curve: TradeOff) -> Claim:
+    """Return the claim of rho-zCDP with the sum of the factors' rho, converted by the best order."""
+
     def rho(factor: TradeOff) -> Bounds:
         if isinstance(factor, BoundedRange) and not curve.exact:  # of an exponential mechanism
             return Bounds.of(factor.epsilon_0) ** 2 / 8
-        epsilon, mass = pure_loss(factor)
         if isinstance(factor, Gaussian):
             return Bounds.of(float(factor.mu)) ** 2 / 2
+        epsilon, mass = pure_loss(factor)
         if math.isinf(epsilon) or mass > 0:
             raise NoClosedForm(f"no rho is known for {factor!r}")
         return Bounds.of(epsilon) ** 2 / 2
@@ -222,6 +231,7 @@ def _zcdp(curve: TradeOff) -> Claim:
 
 
 def _renyi(curve: TradeOff) -> Claim:
+    """Return the claim of the Renyi divergences of the orders ``ORDERS``."""
     both = {curve, curve.inverse()}  # f_{epsilon,delta} claims both orders
     orders = np.array(ORDERS)
     bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
@@ -232,32 +242,36 @@ def _renyi(curve: TradeOff) -> Claim:
     return claim_of_pairs(_CKS, rule, formula=formula_of_orders(orders, bounds))
 
 
-Releases = list[tuple[float, float, int]]  # epsilon, probability of failures in all, number of releases
+Releases = list[tuple[float, float, int]]  # for each factor: epsilon, n times its delta, and n
 
 
 def _claim_of_releases(
     source: str,
     share: float,
-    least: Callable[[float, Releases], float],
+    compose: Callable[[float, Releases], float],
     curve: TradeOff,
     *,
     pure: bool = False,
 ) -> Claim:
-    """Return the claim of a rule, ``pure`` if delta may be 0; unbounded losses split a share of delta."""
+    """Return the claim of a rule that composes (epsilon, delta) of all factors: ``compose(delta, releases)``.
+
+    A factor of bounded losses has their maximum and its mass at infinity; all others share ``share`` of delta
+    equally. ``pure`` if delta may be 0.
+    """
     parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
-    unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
+    unbounded = sum(n for epsilon, _, _, n in parts if math.isinf(epsilon))
 
     def rule(deltas: list[float]) -> list[float]:
-        rows: list[Releases] = [[] for _ in deltas]
+        releases: list[Releases] = [[] for _ in deltas]
         budgets = np.array(deltas) * share / max(unbounded, 1)
-        for e, d, factor, n in parts:
-            losses, failures = np.full_like(budgets, e), np.full_like(budgets, d)
-            if math.isinf(e):
+        for epsilon, mass, factor, n in parts:
+            losses, failures = np.full_like(budgets, epsilon), np.full_like(budgets, mass)
+            if math.isinf(epsilon):
                 orders = {factor, factor.inverse()}
                 losses, failures = np.max([f.epsilon(budgets) for f in orders], axis=0, initial=0.0), budgets
-            for row, loss, failure in zip(rows, losses.tolist(), failures.tolist(), strict=True):
+            for row, loss, failure in zip(releases, losses.tolist(), failures.tolist(), strict=True):
                 row.append((loss, min(float((Bounds.of(failure) * n).upper), 1.0), n))
-        return list(map(least, deltas, rows))
+        return list(map(compose, deltas, releases))
 
     epsilon_at_0 = rule([0.0])[0] if pure and not unbounded else math.inf
     # Fewer pairs make a curve where each evaluates a composed one.
@@ -265,6 +279,7 @@ def _claim_of_releases(
 
 
 def _advanced(delta: float, releases: Releases) -> float:
+    """Return epsilon of advanced composition, with all that the failures leave of delta; inf if nothing."""
     failures = [failure for _, failure, _ in releases]
     slack = delta - math.fsum(failures)
     if slack <= 0:
@@ -275,6 +290,7 @@ def _advanced(delta: float, releases: Releases) -> float:
 
 
 def _basic(delta: float, releases: Releases) -> float:
+    """Return the sum of the epsilons; inf if the failures add to more than delta."""
     losses = [float((Bounds.of(epsilon) * n).upper) for epsilon, _, n in releases]
     result = baselines.basic_composition(losses, [failure for _, failure, _ in releases])
     return result.epsilon if result.delta <= delta else math.inf

@@ -1,4 +1,9 @@
-"""Series of figures, and their names in legends: parameters in the symbols of papers."""
+"""Series of figures, and their names in legends: parameters in the symbols of papers.
+
+A *claim* (``Claim``) answers beta at alpha or delta at epsilon, maybe with bounds; a *view* is the axes of
+one kind of plot, and a *series* the line, and the band between bounds, that it draws of a claim. Names are
+texts of matplotlib: formulas are between dollars.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +44,7 @@ def name_items(items: Sequence[Any]) -> list[str]:
 
 
 def _name(item: Any, digits: int) -> str:
+    """Return the name of one item; ``digits`` are those of parameters that are long."""
     match item:
         case ApproximateCurve():
             return f"{item.name} (estimate)"
@@ -56,19 +62,21 @@ def _name(item: Any, digits: int) -> str:
 
 def _curve(curve: TradeOff, digits: int) -> str:
     """Return the normal form of a curve, of one with sampled Gaussian steps the names of its factors."""
-    names = []
+    names, is_sampled = [], False
     for factor, n in factors(curve).items():
         match factor:
             case Subsampled(operands=(Gaussian(mu=mu),), p=p):
                 names.append((_mechanism(SubsampledGaussian(1 / float(mu), float(p)), digits), n))
+                is_sampled = True
             case _:
                 names.append((typeset(f"{factor.notation}^{n}".removesuffix("^1")), 1))
-    if not any(name.startswith("DP-SGD") for name, _ in names):
+    if not is_sampled:
         return typeset(curve.notation + assuming(curve.assumptions))
     return _joined(names, " ⊗ ") + assuming(curve.assumptions)
 
 
 def _mechanism(mechanism: Mechanism, digits: int) -> str:
+    """Return the kind in words and the parameters that are not defaults: "Discrete Laplace b = 2"."""
     kind = type(mechanism)
     words = "DP-SGD" if kind is SubsampledGaussian else re.sub("(?<=[a-z])(?=[A-Z])", " ", kind.__name__)
     defaults = {name: each.default for name, each in signature(kind).parameters.items()}
@@ -80,6 +88,7 @@ def _mechanism(mechanism: Mechanism, digits: int) -> str:
 
 
 def _value(value: Any, digits: int) -> str:
+    """Return a parameter; a float has ``digits`` digits unless all of them take six characters at most."""
     if isinstance(value, Mechanism):
         return _mechanism(value, digits)
     if not isinstance(value, float):
@@ -89,6 +98,7 @@ def _value(value: Any, digits: int) -> str:
 
 
 def _joined(parts: list[tuple[str, int]], sign: str = " and ") -> str:
+    """Join names, each with how often it occurs."""
     if len(parts) > 3:  # more do not fit into a legend
         return f"composition of {len(parts)} kinds of mechanisms"
     return sign.join(f"{name}, ×{n}" if n > 1 else name for name, n in parts) or "no mechanism"
@@ -115,6 +125,7 @@ def typeset(name: str) -> str:
     short = textwrap.shorten(name, 88 + name.count("_{"), placeholder=" …")  # braces take no space
 
     def formula(match: re.Match[str]) -> str:
+        """Return BASE_{INDEX}, BASE_{INDEX}^POWER, or a power of something else, as a formula."""
         base, index, power, alone = match.groups()
         exponent = f"^{{{power or alone}}}" if power or alone else ""
         return f"${exponent}$" if base is None else rf"$\mathrm{{{base}}}_{{{index}}}{exponent}$"
@@ -131,8 +142,8 @@ Side = Literal["lower", "upper", ""]
 class View:
     """Axes, the points on them at which claims are evaluated, and the line of perfect privacy.
 
-    ``grid`` holds type I errors, or losses in nats for profiles. With ``power``, 1 - beta is drawn. With
-    ``whole``, lines hold between the points too.
+    ``grid`` holds type I errors, or losses in nats for profiles; ``symbol`` names the value drawn. With
+    ``power``, that is 1 - beta. With ``whole``, lines are bounds between the points too.
     """
 
     kind: Kind
@@ -149,10 +160,12 @@ class View:
 
     @property
     def square(self) -> bool:
+        """Whether both axes are probabilities of errors."""
         return self.kind in ("tradeoff", "roc")
 
     @property
     def chance(self) -> Array | None:
+        """The line of perfect privacy at the grid, beta = 1 - alpha, if the view shows it."""
         return (self.grid if self.power else 1 - self.grid) if self.square else None
 
     def pointwise(self, grid: Array) -> View:
@@ -214,7 +227,8 @@ def view_of(kind: Kind, scale: Scale, claims: Sequence[Claim]) -> View:
 def make_series(view: View, claims: Sequence[Claim]) -> Iterator[Series]:
     """Yield the series of each claim; one that has no answer raises a ``TradeOffError``.
 
-    Errors are distances of each beta from the first claim's bounds, whose width is that claim's band.
+    In a view of errors they are the distances of each beta from the first claim's bounds [low, high], above
+    which a claim is unsafe; the series of that claim is the width of its bounds, as a band.
     """
     if view.kind != "error":
         yield from map(partial(_profile if view.kind == "profile" else _beta, view), claims)
@@ -241,25 +255,25 @@ def positive(values: Array) -> Array:
 
 def _beta(view: View, claim: Claim) -> Series:
     """Return the line of beta, or 1 - beta; the safe side is below beta, and above 1 - beta."""
-    x, y, band = view.grid, None, None
+    x, beta, band = view.grid, None, None
     if view.whole and claim.whole is not None:
         sides: Tabulated = claim.whole()
         corners = np.unique(np.concatenate([side.alpha.astype(float) for side in sides]))
         if len(corners) <= 400:  # that can be seen
             x = np.union1d(x, corners[corners >= x[0]])
-        elif view.xscale == "linear":  # the largest of some lines, as chords would lie above the curve
-            k = np.unique(np.searchsorted(sides.lower.points[0][:-1], x, side="right") - 1)
+        elif view.xscale == "linear":  # the largest of the curve's lines near x: chords would lie above it
+            near = np.unique(np.searchsorted(sides.lower.points[0][:-1], x, side="right") - 1)
             lines = segments(sides.lower)
-            x, y, *_ = largest([lines[j] for j in k], up=False).points
-        band = sides.lower.bounds(x).lower if y is None else y, sides.upper.bounds(x).upper
+            x, beta, *_ = largest([lines[k] for k in near], up=False).points
+        band = sides.lower.bounds(x).lower if beta is None else beta, sides.upper.bounds(x).upper
     elif claim.band is not None:
         band = _arrays(claim.band(x))
     is_safe = claim.kind != "estimate"
-    y = band[0] if is_safe and band is not None else claim.evaluate("beta", x)
+    beta = band[0] if is_safe and band is not None else claim.evaluate("beta", x)
     if not view.power:
-        return Series(claim.name, "lower" if is_safe else "", x, y, band)
-    power = (1 - Bounds.of(y)).upper if is_safe else 1 - y
-    band = band and _visible(view, 1 - band[1], 1 - band[0])
+        return Series(claim.name, "lower" if is_safe else "", x, beta, band)
+    power = (1 - Bounds.of(beta)).upper if is_safe else 1 - beta
+    band = band and _raise_zeros(view, 1 - band[1], 1 - band[0])
     return Series(claim.name, "upper" if is_safe else "", x, power, band)
 
 
@@ -267,21 +281,22 @@ def _profile(view: View, claim: Claim) -> Series:
     """Return the line of delta; the safe side is above. A short curve has as many points as a long one."""
     x = view.grid
     if view.whole:
-        own = x / x[-1] * min(claim.reach, x[-1])
-        x = np.union1d(own, np.linspace(own[-1], x[-1], 9))
+        reached = x / x[-1] * min(claim.reach, x[-1])  # the losses at which delta is not negligible
+        x = np.union1d(reached, np.linspace(reached[-1], x[-1], 9))
     band = None if claim.profile is None else _arrays(claim.profile(x))
     is_safe = claim.kind != "estimate"
-    y = band[1] if is_safe and band is not None else claim.evaluate("delta", x)
-    return Series(claim.name, "upper" if is_safe else "", x, y, band and _visible(view, *band))
+    delta = band[1] if is_safe and band is not None else claim.evaluate("delta", x)
+    return Series(claim.name, "upper" if is_safe else "", x, delta, band and _raise_zeros(view, *band))
 
 
-def _visible(view: View, low: Array, high: Array) -> tuple[Array, Array]:
-    """Return a band whose zeros lie below the end of a log axis."""
+def _raise_zeros(view: View, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return a band whose zeros are positive, but below the end of the axis, if that is logarithmic."""
     least = 1e-3 * view.ylim[0] if view.yscale == "log" else -np.inf
     return np.maximum(low, least), np.maximum(high, least)
 
 
 def _arrays(bounds: Bounds) -> tuple[Array, Array]:
+    """Return both sides as arrays."""
     return np.asarray(bounds.lower, dtype=float), np.asarray(bounds.upper, dtype=float)
 
 
