@@ -123,13 +123,10 @@ class OneRun(Displayed):
 
         Notes
         -----
-        .. math::
-
-           P(W \ge v) + 2 m \delta \max_i P(v - i \le W < v)/i
-
-        for :math:`W \sim \mathrm{Bin}(r, 1/(1 + e^{-\varepsilon}))`, :math:`r` guesses, :math:`v` right ones
-        and :math:`m` canaries: "Privacy auditing with one (1) training run", Steinke, Nasr, Jagielski 2023,
-        Corollary 5.4 and the code of Appendix D in arXiv:2305.08846.
+        :math:`P(W \ge v) + 2 m \delta \max_i P(v - i \le W < v)/i` for :math:`r` guesses, :math:`v` right
+        ones, :math:`m` canaries and :math:`W \sim \mathrm{Bin}(r, 1/(1 + e^{-\varepsilon}))`: "Privacy
+        auditing with one (1) training run", Steinke, Nasr, Jagielski 2023, Corollary 5.4 and the code of
+        Appendix D in arXiv:2305.08846.
 
         For :math:`\delta > 0` the corollary is false where failure is rare, so a sum above 0.87 is replaced
         by 1. Counter-example for :math:`\varepsilon = 0` and three guesses at three canaries: let the guess

@@ -143,17 +143,15 @@ class RhoFilter(ConcentratedFilter):
 
 @stateful
 class ZCDPFilter(ConcentratedFilter):
-    r"""Grant steps while sum rho + 2 sqrt(sum rho log(1/delta'')) <= epsilon and sum delta <= step_delta.
+    r"""Grant approximately rho-zCDP steps within sums of rho and of delta: the whole is (epsilon, delta)-DP.
 
-    .. math::
-
-       \sum_k \rho_k + 2 \sqrt{\sum_k \rho_k \log(1/\delta'')} \le \varepsilon
-
-    The whole interaction is :math:`(\varepsilon, \delta)`-DP: Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1,
-    and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2, with the conversion of Bun, Steinke 2016. The slack
-    of the sums is paid from the budget: :math:`\rho` is :math:`10^{-12}` of itself below the largest that
-    :math:`\varepsilon` allows, and :math:`\delta''` accounts for the slack of step_delta. ``spent``,
-    ``remaining`` and ``budget`` are pairs :math:`(\rho, \delta)`.
+    Namely while :math:`\sum_k \rho_k + 2 \sqrt{\sum_k \rho_k \log(1/\delta'')} \le \varepsilon` and
+    :math:`\sum_k \delta_k` is at most ``step_delta``; :math:`\delta''` is what that leaves of :math:`\delta`.
+    Whitehouse, Ramdas, Rogers, Wu 2023, Theorem 1, and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2,
+    with the conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: :math:`\rho` is
+    :math:`10^{-12}` of itself below the largest that :math:`\varepsilon` allows, and :math:`\delta''`
+    accounts for the slack of ``step_delta``. ``spent``, ``remaining`` and ``budget`` are pairs
+    :math:`(\rho, \delta)`.
 
     >>> from tradeoff import Gaussian, filters
     >>> budget = filters.ZCDPFilter(1, 1e-6)
@@ -198,13 +196,10 @@ class Approximate(NamedTuple):
 
 @stateful
 class ApproximateDPFilter(ZCDPFilter):
-    r"""Grant steps while sqrt(2 log(1/delta') V) + V/2 <= epsilon, V = sum eps_k^2: (epsilon, delta)-DP.
+    r"""Grant (eps_k, delta_k)-DP steps within sums of eps_k^2 and delta_k: the whole is (epsilon, delta)-DP.
 
-    .. math::
-
-       \sqrt{2 V \log(1/\delta')} + V/2 \le \varepsilon, \quad V = \sum_k \varepsilon_k^2
-
-    The steps' own deltas stay within ``step_delta``, and :math:`\delta'` is the rest. Whitehouse, Ramdas,
+    Namely while :math:`\sqrt{2 V \log(1/\delta')} + V/2 \le \varepsilon`, :math:`V = \sum_k \varepsilon_k^2`,
+    and :math:`\sum_k \delta_k` is at most ``step_delta``; :math:`\delta'` is the rest. Whitehouse, Ramdas,
     Rogers, Wu 2023, Theorem 2: advanced composition at no loss for adaptivity. A step is charged the least
     :math:`(\varepsilon, \delta)` with :math:`\delta` its mass at infinite loss; state another pair as
     ``approximate_dp(eps, delta)``. ``spent``, ``remaining`` and ``budget`` are pairs

@@ -67,14 +67,10 @@ class Boundary(Declared, ABC):
 class LinearBoundary(Boundary):
     r"""The line u(t) = at + b, which W_t reaches with probability delta = e^(-2ab).
 
-    .. math::
-
-       \psi(t) = \frac{\Delta}{t} \left(\frac{\Delta}{2} + b\right) + \Delta a
-
-    The crossing probability :math:`e^{-2ab}` of a line is exact for all :math:`t > 0` (Doob);
-    :math:`a = \sqrt{\log(1/\delta)/(2 t_*)}` minimises :math:`\psi(t_*)` (Whitehouse, Ramdas, Wu, Rogers
-    2022, Brownian noise reduction). With :math:`s = \sqrt{t/t_*}`,
-    :math:`u(t)/\sqrt{t} = \sqrt{\log(1/\delta)/2}\,(s + 1/s)`.
+    :math:`\psi(t) = (\Delta/t)(\Delta/2 + b) + \Delta a`; that probability is exact for all :math:`t > 0`
+    (Doob), and :math:`a = \sqrt{\log(1/\delta)/(2 t_*)}` minimises :math:`\psi(t_*)` (Whitehouse, Ramdas, Wu,
+    Rogers 2022, Brownian noise reduction). With :math:`s = \sqrt{t/t_*}`, :math:`u(t)/\sqrt{t} =
+    \sqrt{\log(1/\delta)/2}\,(s + 1/s)`.
 
     >>> psi = LinearBoundary(delta=1e-6, time=100.0)
     >>> round(psi(100.0), 4), round(psi(400.0), 4)
@@ -90,16 +86,11 @@ class LinearBoundary(Boundary):
 
 @immutable
 class MixtureBoundary(Boundary):
-    r"""Normal mixture of lines: psi(t) = Delta^2/(2t) + (Delta/t) sqrt(2 (t + r) ln(sqrt((t + r)/r)/delta)).
+    r"""Normal mixture of lines: u(t) = sqrt(2 (t + r) log(sqrt((t + r)/r)/delta)).
 
-    .. math::
-
-       \psi(t) = \frac{\Delta^2}{2t} + \frac{\Delta}{t} \sqrt{2 (t + r) \log\left(\frac{1}{\delta}
-       \sqrt{\frac{t + r}{r}}\right)}
-
-    Ville's inequality for :math:`e^{\lambda W_t - \lambda^2 t/2}` averaged over
-    :math:`\lambda \sim N(0, 1/r)` (Robbins 1970). It stays tight over a much wider range of :math:`t` than a
-    line.
+    :math:`\psi(t) = \Delta^2/(2t) + (\Delta/t) \sqrt{2 (t + r) \log(\sqrt{(t + r)/r}/\delta)}`, by Ville's
+    inequality for :math:`e^{\lambda W_t - \lambda^2 t/2}` averaged over :math:`\lambda \sim N(0, 1/r)`
+    (Robbins 1970). It stays tight over a much wider range of :math:`t` than a line.
 
     >>> psi = MixtureBoundary(delta=1e-6, r=100.0)
     >>> round(psi(100.0), 4), round(psi(400.0), 4)

@@ -11,11 +11,7 @@ from numpy.typing import ArrayLike
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, shown
-from tradeoff.filters.base import (
-    Step,
-    StepRecord,
-    zcdp,
-)
+from tradeoff.filters.base import Step, StepRecord, zcdp
 from tradeoff.intervals.bounds import Array, Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, rational, sqrt
 from tradeoff.mechanisms.base import real_range, stateful
@@ -88,14 +84,11 @@ class Odometer(StepRecord):
 
 @stateful
 class FilterOdometer(Odometer):
-    r"""Line through the filter's bound at one time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
+    r"""Line through the bound of a filter at one clock time y.
 
-    .. math::
-
-       \frac{V}{2} + V \sqrt{\frac{\log(1/\delta)}{2y}} + \sqrt{\frac{y \log(1/\delta)}{2}}
-
-    One :math:`x`: :math:`L - V/2 \ge a + bV` for some :math:`n` has probability at most
-    :math:`e^{-2ab} = \delta` (Whitehouse, Ramdas, Rogers, Wu 2023).
+    :math:`V/2 + V \sqrt{\log(1/\delta)/(2y)} + \sqrt{y \log(1/\delta)/2}`: with one :math:`x`,
+    :math:`L - V/2 \ge a + bV` for some :math:`n` has probability at most :math:`e^{-2ab} = \delta`
+    (Whitehouse, Ramdas, Rogers, Wu 2023).
 
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.FilterOdometer(1e-6, at=1)
@@ -118,15 +111,11 @@ class FilterOdometer(Odometer):
 
 @stateful
 class MixtureOdometer(Odometer):
-    r"""Normal mixture, good over orders of magnitude: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
+    r"""Normal mixture, good over orders of magnitude of the clock.
 
-    .. math::
-
-       \frac{V}{2} + \sqrt{2 (V + r) \log\left(\frac{1}{\delta} \sqrt{\frac{V + r}{r}}\right)}
-
-    :math:`x` half-normal of variance :math:`1/r`: the mixture is
-    :math:`2 \sqrt{r/(V + r)}\,e^{S^2/(2(V + r))}\,\Phi(S/\sqrt{V + r})` with :math:`S = L - V/2`, and
-    :math:`\Phi \ge 1/2` where :math:`S \ge 0` (Robbins 1970).
+    :math:`V/2 + \sqrt{2 (V + r) \log(\sqrt{(V + r)/r}/\delta)}`: with :math:`x` half-normal of variance
+    :math:`1/r`, the mixture is :math:`2 \sqrt{r/(V + r)}\,e^{S^2/(2(V + r))}\,\Phi(S/\sqrt{V + r})` with
+    :math:`S = L - V/2`, and :math:`\Phi \ge 1/2` where :math:`S \ge 0` (Robbins 1970).
 
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
@@ -145,15 +134,12 @@ class MixtureOdometer(Odometer):
 
 @stateful
 class StitchedOdometer(Odometer):
-    r"""Stitched lines of iterated-logarithm growth: V/2 + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/delta))).
+    r"""Stitched lines, of iterated-logarithm growth.
 
-    .. math::
-
-       \frac{V}{2} + 1.7 \sqrt{V \left(\log\log\frac{2V}{v_0} + 0.72 \log\frac{5.2}{\delta}\right)}
-
-    Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 1 with :math:`\eta = 2`, :math:`s = 1.4`, constants
-    rounded up: a union over epochs of lines, each below the boundary on its epoch. That of the first one
-    rises, so before :math:`v_0` it is below its value there.
+    :math:`V/2 + 1.7 \sqrt{V (\log\log(2V/v_0) + 0.72 \log(5.2/\delta))}`: Howard, Ramdas, McAuliffe, Sekhon
+    2021, Theorem 1 with :math:`\eta = 2`, :math:`s = 1.4`, constants rounded up: a union over epochs of
+    lines, each below the boundary on its epoch. That of the first one rises, so before :math:`v_0` it is
+    below its value there.
 
     >>> from tradeoff import Gaussian, filters
     >>> odometer = filters.StitchedOdometer(1e-6, start=0.1)
