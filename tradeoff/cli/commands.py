@@ -145,11 +145,7 @@ def kinds() -> None:
 
 
 def compose(
-    plan: Source,
-    *,
-    questions: Questions = NO_QUESTIONS,
-    precision: Precision = USUAL,
-    form: Form = TEXT,
+    plan: Source, *, questions: Questions = NO_QUESTIONS, precision: Precision = USUAL, form: Form = TEXT
 ) -> None:
     """Compose the mechanisms of a plan file, and print lower and upper bounds.
 

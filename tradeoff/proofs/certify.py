@@ -208,10 +208,7 @@ def _choose_losses(curve: TradeOff, claim: Certificate, effort: int) -> tuple[fl
         # e^x alone may overflow; and past 700 the value is far from the least one.
         return math.exp(min(x + math.log(alpha), 700.0)) - 1 + float(curve.delta(x))
 
-    ends = (
-        math.log(max(claim.lower, 1e-300)) - 1,
-        1 - math.log(alpha),
-    )
+    ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
     x = float(minimize_scalar(negative, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)
     x = min([x, *profile.kinks(x)], key=negative)
     spacings = (1e-9, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)

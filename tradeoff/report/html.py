@@ -21,15 +21,7 @@ from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Plan
-from tradeoff.report.answers import (
-    COLUMNS,
-    Answers,
-    certify_curve,
-    factors,
-    finite,
-    join_certificates,
-    row,
-)
+from tradeoff.report.answers import COLUMNS, Answers, certify_curve, factors, finite, join_certificates, row
 from tradeoff.report.compare import ALPHAS, Comparison
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import comparison_figure, paint, paper

@@ -145,11 +145,7 @@ Rule = Callable[[list[float]], list[float]]  # smallest epsilons at deltas in (0
 
 
 def claim_of_pairs(
-    source: str,
-    rule: Rule,
-    size: int = 81,
-    formula: Function | None = None,
-    epsilon_at_0: float = math.inf,
+    source: str, rule: Rule, size: int = 81, formula: Function | None = None, epsilon_at_0: float = math.inf
 ) -> Claim:
     """Return the claim of a rule: the maximum of the f_{epsilon,delta} that it proves, of ``size`` deltas.
 
