@@ -19,7 +19,7 @@ _MODELS: dict[tuple[str, str], tuple[Adjacency, Scheme | None]] = {
     ("no-amplification", "add-or-remove-one"): ("add-remove", None),
 }
 
-Event = tuple[float, int]  # noise multiplier and sample size
+Event = tuple[float, int]  # noise multiplier and sample size of a release
 
 
 class Accountant:
@@ -124,6 +124,7 @@ class Accountant:
         self._releases = releases
 
     def _read(self, event: Any, times: Any) -> Counter[Event]:
+        """Return a checked release of Flower, and how often it happens."""
         try:
             sigma, size, population = event.noise_multiplier, event.sample_size, event.population_size
         except AttributeError as error:
@@ -134,6 +135,7 @@ class Accountant:
         return Counter({_event(sigma, size, population): count("count", times, 1)})
 
     def _plan(self, releases: Counter[Event]) -> Plan:
+        """Return the plan of releases, sampled as the configuration says."""
         mechanisms: Counter[Mechanism] = Counter()
         for (sigma, size), n in releases.items():
             if self._scheme is None:
@@ -150,6 +152,7 @@ def _event(sigma: Any, size: Any, population: int) -> Event:
 
 
 def _settings(config: Any) -> dict[str, Any]:
+    """Return a configuration as plain data, enumerations by their values."""
     names = ("target_delta", "population_size", "neighboring_relation", "sampling_method", "max_epsilon")
     try:
         values = {name: getattr(config, name) for name in names}

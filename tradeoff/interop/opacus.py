@@ -43,11 +43,10 @@ def from_history(history: Iterable[Any]) -> Plan:
 
 
 def _steps(history: Any) -> list[Step]:
+    """Return checked steps of a history, of an object that has one, or of a mapping (a state) with one."""
     for name in ("accountant", "privacy_accountant_state_dict", "history"):
-        if isinstance(history, Mapping):
-            history = history.get(name, history)
-        else:
-            history = getattr(history, name, history)
+        is_mapping = isinstance(history, Mapping)
+        history = history.get(name, history) if is_mapping else getattr(history, name, history)
     if isinstance(history, Mapping):
         keys = "the key 'history', as in a state_dict, or 'privacy_accountant_state_dict', as in a checkpoint"
         raise DomainError(f"history must have {keys}, got the keys {shown(list(history))}")
@@ -63,6 +62,7 @@ def _steps(history: Any) -> list[Step]:
 
 
 def _step(sigma: Any, rate: Any, steps: Any, batches: Any = 1) -> Step:
+    """Return a checked entry of a history."""
     noise, share = number("noise_multiplier", sigma, 0), number("sample_rate", rate, 0, 1)
     checked = noise, share, count("steps", steps)
     return checked if (k := count("batches", batches, 1)) == 1 else (*checked, k)
@@ -97,7 +97,7 @@ class Accountant:
         """
         sigma, rate, n, *many = _step(noise_multiplier, sample_rate, 1, batches)
         if self.history and (*self.history[-1][:2], *self.history[-1][3:]) == (sigma, rate, *many):
-            n += self.history.pop()[2]
+            n += self.history.pop()[2]  # an entry counts equal steps
         self.history.append(_step(sigma, rate, n, *many))
 
     @property

@@ -25,9 +25,7 @@ def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> laplace = SimpleNamespace(
-    ...     output_measure="MaxDivergence", map=lambda d_in: d_in / 2
-    ... )  # OpenDP's has both
+    >>> laplace = SimpleNamespace(output_measure="MaxDivergence", map=lambda d: d / 2)  # OpenDP's has both
     >>> from_measurement(laplace, 1)
     f_{0.5,0} (not exact)
     """
@@ -96,10 +94,10 @@ def privacy_map(
         raise KindError(f"guarantee must be a curve or a function from d_in to one, got {shown(guarantee)}")
 
     def bound_loss(d_in: Any) -> tuple[float, float]:
-        curve = (
-            single.group(count("d_in", d_in)) if single is not None else called("guarantee", guarantee, d_in)
+        of_group = (
+            called("guarantee", guarantee, d_in) if single is None else single.group(count("d_in", d_in))
         )
-        return max(float(_both_orders(curve).epsilon(checked)), 0.0), checked
+        return max(float(_both_orders(of_group).epsilon(checked)), 0.0), checked
 
     return bound_loss
 

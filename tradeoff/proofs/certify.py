@@ -208,6 +208,7 @@ def _choose_losses(curve: TradeOff, claim: Certificate, effort: int) -> tuple[fl
         # e^x alone may overflow; and past 700 the value is far from the least one.
         return math.exp(min(x + math.log(alpha), 700.0)) - 1 + float(curve.delta(x))
 
+    # beta <= e^x <= 1/alpha at the supremum, as f is convex and falls.
     ends = math.log(max(claim.lower, 1e-300)) - 1, 1 - math.log(alpha)
     x = float(minimize_scalar(negative, bounds=ends, method="bounded", options={"xatol": 1e-6}).x)
     x = min([x, *profile.kinks(x)], key=negative)

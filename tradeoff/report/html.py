@@ -87,6 +87,7 @@ def report(
 
 
 def _draw(kind: Kind, scale: Scale, *claims: Claim) -> str:
+    """Return a plot of claims, the exact one first, as an image element."""
     view = view_of(kind, scale, claims[:1])
     if view.square:  # bounds at the points of the comparison are sharper, and known
         view = view.pointwise(ALPHAS[view.xlim[0] <= ALPHAS])
@@ -98,6 +99,7 @@ def _draw(kind: Kind, scale: Scale, *claims: Claim) -> str:
 
 
 def _image(figure: Figure, words: str) -> str:
+    """Return a figure as an image element that contains it, as SVG, with an alternative text."""
     svg = b64encode(figure_bytes(figure, ".svg")).decode()
     return f"<img alt='{words}' src='data:image/svg+xml;base64,{svg}'>"
 
@@ -163,6 +165,7 @@ def _certify_answers(curve: TradeOff, answers: Answers) -> tuple[list[Sequence[s
 
 
 def _describe_reduction(reduction: Reduction) -> str:
+    """Return paragraphs on mu, its failure probability and its regret."""
     failure = exactly(reduction.failure)
     if reduction.reason is not None:
         return f"<p>No finite μ holds with failure {failure}: {escape(reduction.reason)}.</p>"
@@ -182,7 +185,7 @@ def _items(texts: Iterable[str]) -> str:
     return "".join(f"<li>{escape(each)}</li>" for each in texts)
 
 
-_BY_USER = {  # keys of facts that no plan has
+_BY_USER = {  # keys of the registry for facts that no plan has, by section
     "product": (
         "name data_curators intended_use data_product_type data_product_region description publication_date "
         "data_product_sector"

@@ -37,7 +37,7 @@ def latex(curve: Any) -> str:
         return name % _number(getattr(curve, curve.parameter))
     if isinstance(curve, Derived):
         inside = [*map(latex, curve.operands), *(_text(str(each)) for each in curve.parameters)]
-        return rf"\operatorname{{{curve.name}}}{_inside(*inside)}"
+        return rf"\operatorname{{{curve.name}}}{_brackets(*inside)}"
     return _text(repr(curve))
 
 
@@ -57,7 +57,7 @@ def equation(curve: Any) -> str:
         beta = _BETA[type(f)](f, r"\alpha")
     else:
         inner = _BETA[type(f)](f, rf"\frac{{\alpha}}{{{mass}}}")
-        beta = rf"\left({mass}\right) {_inside(inner)} \text{{ where }} \alpha \le {mass}"
+        beta = rf"\left({mass}\right) {_brackets(inner)} \text{{ where }} \alpha \le {mass}"
     return rf"{latex(curve)}:\quad f(\alpha) = {beta}"
 
 
@@ -81,7 +81,7 @@ def _number(value: Any, *, bracket: bool = True) -> str:
         unsafe = r"[<>&$#%~]|\\(href|html|class|style|css|require)"
         names = {s: _text(s.name) for s in value.free_symbols if re.search(unsafe, s.name)}
         written = str(sympy.latex(value, symbol_names=names))
-        return _inside(written) if value.is_Add and bracket else written
+        return _brackets(written) if value.is_Add and bracket else written
     text = f"{float(value):.6g}" if hasattr(value, "xreplace") else parameter(value)
     return typeset_power(text).replace("inf", r"\infty")
 
@@ -96,7 +96,8 @@ def _text(words: str) -> str:
     return rf"\text{{{inner}}}"
 
 
-def _inside(*parts: str) -> str:
+def _brackets(*parts: str) -> str:
+    """Return parts, separated by commas, in brackets as high as they are."""
     return rf"\left({', '.join(parts)}\right)"
 
 
@@ -105,10 +106,11 @@ def _power(curve: Any, exponent: str) -> str:
     base = latex(curve)
     has_symbol = isinstance(curve, Identity) or hasattr(type(curve), "pattern")
     single = has_symbol or (isinstance(curve, Subsampled) and not curve.flipped)
-    return f"{base if single else _inside(base)}^{{{exponent}}}"
+    return f"{base if single else _brackets(base)}^{{{exponent}}}"
 
 
 def _product(curve: Tensor) -> str:
+    r"""Return f_{epsilon,delta} for pure and total variation together, else f^{\otimes n} of all factors."""
     f, delta = _split_delta(curve)
     if isinstance(f, PureDP):
         return rf"f_{{{_number(f.epsilon_0)}, {_number(delta)}}}"
@@ -125,42 +127,44 @@ def _subsampled(curve: Subsampled) -> str:
 def _envelope(curve: Envelope) -> str:
     f = curve.operands[0]
     if isinstance(f, Subsampled) and f.operands[0].symmetric:
-        return rf"C_{{{_number(f.p)}}}{_inside(latex(f.operands[0]))}"
-    return rf"\min\left\{{\,\cdot\,, \cdot^{{-1}}\right\}}^{{**}}{_inside(latex(f))}"
+        return rf"C_{{{_number(f.p)}}}{_brackets(latex(f.operands[0]))}"
+    return rf"\min\left\{{\,\cdot\,, \cdot^{{-1}}\right\}}^{{**}}{_brackets(latex(f))}"
 
 
 def _set(name: str, curve: Derived) -> str:
+    """Return the operator ``name`` with the operands in braces."""
     return rf"{name}\left\{{{', '.join(map(latex, curve.operands))}\right\}}"
 
 
-def _normal(f: GaussianMixtures) -> str:
+def _mixtures(f: GaussianMixtures) -> str:
+    """Return T(P, Q) with the weights and the normal laws of both sides."""
     variance = rf"{_number(f.sigma)}^2" if f.sigma != 1 else "1"
     sides = (
         " + ".join(
-            rf"{'' if w == 1 else _number(w)}\mathcal{{N}}{_inside(_number(a), variance)}"
+            rf"{'' if w == 1 else _number(w)}\mathcal{{N}}{_brackets(_number(a), variance)}"
             for a, w in sorted(side.items())
         )
         for side in (f.null, f.alternative)
     )
-    return rf"T{_inside(*sides)}"
+    return rf"T{_brackets(*sides)}"
 
 
-# Notations of the literature (Dong, Roth, Su 2022), by the class of the curve.
+# LaTeX of a curve, in the notation of the literature (Dong, Roth, Su 2022), by its class.
 _FORMS: Mapping[type, Callable[[Any], str]] = {
     Identity: lambda _: r"\mathrm{Id}",
-    GaussianMixtures: _normal,
+    GaussianMixtures: _mixtures,
     Symbolic: lambda f: _number(f.expr, bracket=False),
     Tensor: _product,
     Subsampled: _subsampled,
     Envelope: _envelope,
-    ProfileSymmetrised: lambda f: rf"\operatorname{{Symm}}{_inside(latex(f.operands[0]))}",
+    ProfileSymmetrised: lambda f: rf"\operatorname{{Symm}}{_brackets(latex(f.operands[0]))}",
     Inverse: lambda f: _power(f.operands[0], "-1"),
     Group: lambda f: rf"1 - \left(1 - {latex(f.operands[0])}\right)^{{\circ {f.k}}}",
     Maximum: lambda f: _set(r"\max", f),
     HullOfMinimum: lambda f: _set(r"\min", f) + "^{**}",
     Mixture: lambda f: (
         r"\operatorname{mixture}"
-        + _inside(
+        + _brackets(
             *(rf"{_number(float(w))}\colon {latex(g)}" for g, w in zip(f.operands, f.shares, strict=True))
         )
     ),
@@ -168,7 +172,7 @@ _FORMS: Mapping[type, Callable[[Any], str]] = {
 }
 
 
-# Closed forms of f at an argument.
+# LaTeX of f(a) in closed form, by the class of f, with the LaTeX of a.
 _BETA: Mapping[type, Callable[[Any, str], str]] = {
     Identity: lambda _, a: f"1 - {a}",
     Gaussian: lambda f, a: rf"\Phi\left(\Phi^{{-1}}\left(1 - {a}\right) - {_number(f.mu)}\right)",
@@ -184,7 +188,10 @@ _ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2  # of a picture: closer 
 
 
 def picture(curve: Any) -> str | None:
-    """Return certified lines below the curve, with its name, as HTML; None for symbols, or if it is slow."""
+    """Return a picture of certified lines below the curve, with its name, as HTML; None if it is slow.
+
+    The lines are 1 - delta(log s) - s alpha at 63 slopes s. It is None for curves with symbols, too.
+    """
     end = time.thread_time() + 0.5  # processor time, which does not depend on other programs
 
     def stop_late(*_: int) -> None:
@@ -218,7 +225,7 @@ def picture(curve: Any) -> str | None:
 
 
 def _is_slow(curve: Any) -> bool:
-    """Return whether one question may take seconds, or a formula answers."""
+    """Return whether one question may take seconds, or only a formula answers."""
     parts = curve.operands if isinstance(curve, Derived) else curve.factors
     return (
         bool(curve.free_symbols)

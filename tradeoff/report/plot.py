@@ -173,7 +173,10 @@ def paint(
     style: Look | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw lines and bands, name the axes, and put the legend where they are empty."""
+    """Draw lines and bands, name the axes, and put the legend where they are empty.
+
+    ``looks`` are the styles of the series, by default those of ``plot``; ``style`` overrides all of them.
+    """
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
@@ -209,12 +212,14 @@ def paint(
 
 
 def _paint_series(axes: Axes, view: View, series: Series, look: Look) -> None:
+    """Draw the band, the line, and where it claims too much privacy a broad highlight, of one series."""
     from matplotlib.patheffects import withStroke
 
     name, y = styles.readable(series.name), series.y
     if series.band is not None:
-        visible = y is None and np.max(series.band[1]) > axes.get_ylim()[0]
-        label = f"{name}: width of its bounds" if visible else None
+        # The first series of errors has a band alone.
+        is_named = y is None and np.max(series.band[1]) > axes.get_ylim()[0]
+        label = f"{name}: width of its bounds" if is_named else None
         axes.fill_between(series.x, *series.band, color=look["color"], label=label, **styles.BAND)
     if y is not None:  # a line along the edge of the axes is not clipped
         at_edge = view.square and view.whole and view.yscale == "linear"
@@ -301,10 +306,11 @@ def heatmap(
         effects = module("matplotlib.patheffects")
         for text in axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize="small"):
             text.set_path_effects([effects.withStroke(linewidth=2, foreground="white")])
-        axes.set(xlabel=table.columns[0], ylabel=table.columns[1], xscale=_scale(x), yscale=_scale(y))
-        for axis, along in ((axes.xaxis, x), (axes.yaxis, y)):
+        axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
+        axes.set(xscale=_axis_scale(x), yscale=_axis_scale(y))
+        for axis, values_along in ((axes.xaxis, x), (axes.yaxis, y)):
             # powers of ten are enough ticks on three decades
-            if _scale(along) == "log" and along[-1] < 1e3 * along[0]:
+            if _axis_scale(values_along) == "log" and values_along[-1] < 1e3 * values_along[0]:
                 axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
                 axis.set_minor_formatter(ticker.NullFormatter())
@@ -313,10 +319,10 @@ def heatmap(
 
 
 def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
-    """Return both axes, the label of the values, and the values, those that are not finite masked."""
-    first, second, *answers = (*table.columns, "", "")[: max(len(table.columns), 2)]
-    if not answers:
+    """Return x, y, the label of the values, and the values of shape (y, x), masked where not finite."""
+    if len(table.columns) < 3:
         raise DomainError(f"table must have two parameters and an answer, got columns {table.columns}")
+    first, second, *answers = table.columns
     name = column or (answers[0] if len(answers) == 1 else "upper")
     if name not in table.columns:
         raise DomainError(f"column must be one of {table.columns}, got {name!r}")
@@ -335,7 +341,8 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
     return x, y, label, np.ma.masked_invalid(values)
 
 
-def _scale(values: Array) -> str:
+def _axis_scale(values: Array) -> str:
+    """Return "log" if the ratios of neighbours differ less than their distances do, relative to the mean."""
     if values[0] <= 0:
         return "linear"
     even, ratios = np.diff(values), np.diff(np.log(values))
@@ -353,7 +360,10 @@ def paper(
 
 
 def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> Axes:
-    """Add a view of the type I errors between two in the empty upper right of a plot, with its factors."""
+    """Add a window on the type I errors from ``low`` to ``high`` in the empty upper right of a plot.
+
+    Its text is how much it enlarges either axis, of which the window takes 0.4.
+    """
     if not 0 <= low < high <= 1:
         raise DomainError(f"inset must be two type I errors in increasing order, got ({low}, {high})")
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
@@ -424,7 +434,7 @@ def comparison_figure(
 
 
 def plotly_figure(view: View, claims: Sequence[Claim], style: Mapping[str, Any]) -> Any:
-    """Draw claims in a view at its grid; ``style`` applies to every line."""
+    """Draw claims in a view at the points of its grid; ``style`` applies to every line."""
     remedy = 'interactive plots need plotly: pip install "tradeoff[report]"'
     objects = needed("plotly.graph_objects", remedy)
     try:
@@ -453,7 +463,7 @@ def plotly_figure(view: View, claims: Sequence[Claim], style: Mapping[str, Any])
 
 
 def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield bands and lines: the first solid unless it is an estimate, the others dashed."""
+    """Yield Plotly's bands and lines: the first solid unless it is an estimate, the others dashed."""
     width = 1.8  # of a line, in pixels
     dashes = [",".join(f"{width * length:.3g}px" for length in dash) for dash in styles.DASHES]  # as in print
     if view.chance is not None:
@@ -463,7 +473,7 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
     looks = chain(first, cycle(zip(styles.COLOURS, dashes, strict=True)))
     for each, (colour, dash) in zip(series, looks, strict=False):
         pale = f"rgba({','.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))},0.3)"
-        if each.band is not None:
+        if each.band is not None:  # two invisible lines, and the area between them
             edge = {"type": "scatter", "mode": "lines", "showlegend": False, "hoverinfo": "skip"}
             edge |= {"x": each.x, "line": {"width": 0}}
             yield {**edge, "y": each.band[0]}
@@ -476,7 +486,7 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
 
 
 def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line whose values under the pointer are rounded towards its side."""
+    """Return a line of Plotly whose values under the pointer are rounded to the side of the bound."""
     values, sign = np.asarray(each.y), {"lower": "≥ ", "upper": "≤ ", "": ""}[each.side]
     texts = (
         "unknown" if np.isnan(y) else rounded(y, each.side, 6) if each.side else f"{y:.6g}"
@@ -488,6 +498,7 @@ def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _html(name: str) -> str:
+    r"""Return a name as HTML: its formulas, as $\mathrm{G}_{0.5}^{2}$ of matplotlib, as <sub> and <sup>."""
     parts = re.split(r"\$([^$]*[\\_^][^$]*)\$", escape(name, quote=False))
     for i in range(1, len(parts), 2):
         text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", parts[i].replace(r"\times", "×"))

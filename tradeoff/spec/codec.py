@@ -1,4 +1,8 @@
-"""Objects as plain data, and back: one table of forms by kind."""
+"""Objects as plain data, and back: one table of forms by kind.
+
+An object is a table of *entries* and its ``kind``. A *place* is the path of an entry in a file, for errors,
+such as ``mechanism[2].scale``.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +41,16 @@ from tradeoff.operators.unary import Group, Inverse
 SCHEMA = 1  # version of a saved file; it grows when an older reader would misread one
 _NUMBER = re.compile(r"'*(-?inf|-?\d+/[1-9]\d*)")  # texts read as numbers, and those with a quote before
 _MAX_PLACE = 100  # characters of a place in an error
-_MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))  # entries of curves that are not one pair's
+# Entries, with their values, of curves that are not one pair's, and the tightness that they stand for.
+_MARKS = (("envelope", True, ENVELOPE), ("exact", False, BOUND))
 
 
 class Form:
-    """Entries of the objects of a class, by ``fields`` or attributes, and the function that takes them."""
+    """How objects of a class are written and made: ``make(**entries)``, by default the class.
+
+    The entries are the parameters of ``make``. They are written as ``fields`` returns them for an object, by
+    default as the attributes of these names.
+    """
 
     def __init__(
         self, kind: type, make: Callable[..., Any] | None = None, **fields: Callable[[Any], Any]
@@ -63,8 +72,8 @@ class Form:
         except (TradeOffError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
             # Entries of arrays are counted from 1 in files.
             message = re.sub(r"^(\w+)\[(\d+)", lambda m: f"{m[1]}[{int(m[2]) + 1}", str(error))
-            joint = "." if re.split(r"\W", message)[0] in self.parameters else ": "
-            raise DomainError(f"{place}{joint}{message}") from error
+            separator = "." if re.split(r"\W", message)[0] in self.parameters else ": "
+            raise DomainError(f"{place}{separator}{message}") from error
 
 
 # Keys and kinds of other libraries; "count" is a key of every mechanism of a plan.
@@ -73,7 +82,7 @@ _COMMON_WORDS |= dict.fromkeys(("dp-sgd", "dpsgd", "dp_sgd", "sampled-gaussian")
 
 
 def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
-    """Refuse an unknown key or kind, and suggest the closest one."""
+    """Raise ``DomainError`` for a key or kind that is not ``allowed``, and suggest the closest one."""
     if not (isinstance(word, str) and word in allowed):
         common = _COMMON_WORDS.get(str(word))
         hint = f"did you mean {common}?" if common in (*allowed, "count") else suggest(str(word), allowed)
@@ -186,6 +195,7 @@ class Codec:
 
 
 def _polygon(alpha: Any, beta: Any, one_minus_alpha: Any = None, one_minus_beta: Any = None) -> TradeOff:
+    """Return a polygon of fractions, or of floats with their distances to 1; it must be convex and full."""
     if one_minus_alpha is None and one_minus_beta is None:
         return PiecewiseLinear(alpha, beta)
     x, y = _multiples("alpha", alpha, one_minus_alpha), _multiples("beta", beta, one_minus_beta)
@@ -198,7 +208,7 @@ def _polygon(alpha: Any, beta: Any, one_minus_alpha: Any = None, one_minus_beta:
 
 
 def _multiples(name: str, values: Any, complements: Any) -> list[int]:
-    """Return multiples of 2^-1074, from the smaller of each number and its distance to 1."""
+    """Return numbers as integers in units of 2^-1074, from the smaller of each and its distance to 1."""
     x, rest = reals(name, values), reals(f"one_minus_{name}", complements)
     if x.shape != rest.shape or not np.all(abs(x + rest - 1) <= 1e-15):
         raise DomainError(f"{name} + one_minus_{name} must be 1")
@@ -215,6 +225,7 @@ def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
 
 
 def _shift(law: Any, arguments: Any, shift: Any) -> TradeOff:
+    """Return the curve of the law of this name in scipy.stats, with these arguments, against its shift."""
     import scipy.stats
 
     distribution = getattr(scipy.stats, law, None)

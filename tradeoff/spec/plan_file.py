@@ -1,4 +1,7 @@
-"""Plan files: from TOML to a plan and its questions, and back."""
+"""Plan files: from TOML to a plan and its questions, and back.
+
+A *place* is the path of an entry, such as ``mechanism[2].scale``: key ``scale`` of the second table, from 1.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from tradeoff.spec.codec import CURVES, Form, check_known, parse_float, pop_form
 # Questions and their ranges.
 QUESTIONS = {"delta": (0.0, 1.0), "epsilon": (-float("inf"), float("inf")), "alpha": (0.0, 1.0)}
 MAX_CHARACTERS = 2**20  # of a plan file: some 20,000 mechanisms, in two seconds
+# The head of a table of a mechanism; the number and the key of a place.
 _HEAD = re.compile(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\]", flags=re.MULTILINE)
 _PLACE = re.compile(r"(?:mechanism\[([1-9][0-9]{0,5})\]\.?)?([A-Za-z0-9_-]*)")
 MECHANISMS = {kind: Form(each) for kind, each in sorted(KINDS.items())}
@@ -129,6 +133,7 @@ def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = "."
 
 
 def _read(content: Mapping[str, Any], folder: Path) -> PlanFile:
+    """Return the plan file of parsed TOML; curves may be in files of the folder."""
     for name in content:
         check_known(name, name, ("title", "adjacency", *QUESTIONS, "mechanism"))
     adjacency = choice("adjacency", content.get("adjacency", "add-remove"), get_args(Adjacency))
@@ -233,12 +238,14 @@ def dump(content: PlanFile, path: str | PathLike[str]) -> None:
 
 
 def _entries(mechanism: Mechanism) -> dict[str, Any]:
+    """Return the table of a mechanism: its kind and parameters."""
     if KINDS.get(mechanism.kind) is not type(mechanism):
         raise PlanError(f"mechanism must be of a kind of plan files, got {shown(mechanism)}")
     return {"kind": mechanism.kind, **mechanism.parameters()}
 
 
 def _toml(value: Any) -> str:
+    """Return a value of an entry in TOML: a curve as JSON in a text, a mechanism as an inline table."""
     match value:
         case TradeOff():
             return _toml(CURVES.dumps(value))
@@ -252,7 +259,7 @@ def _toml(value: Any) -> str:
 
 
 def find_table(content: str, index: int) -> tuple[int, int] | None:
-    """Return the span of a [[mechanism]] table, counted from 1; None for an array of inline tables."""
+    """Return start and end, in the text, of [[mechanism]] number ``index``; None for inline tables."""
     heads = [head.start() for head in _HEAD.finditer(content)]
     tables = tomllib.loads(content).get("mechanism")
     if not isinstance(tables, list) or not index <= len(heads) == len(tables):
@@ -260,16 +267,16 @@ def find_table(content: str, index: int) -> tuple[int, int] | None:
     return heads[index - 1], [*heads, len(content)][index]
 
 
-def find_line(content: str, place: str) -> int | None:
-    """Return the line of an entry such as mechanism[2].scale, or of its table; None if it is not certain."""
-    index, key = _PLACE.match(place).groups()  # type: ignore[union-attr]  # it matches the empty text
+def find_line(content: str, error: str) -> int | None:
+    """Return the line of a place at the start of an error, or of its table; None if it is not certain."""
+    index, key = _PLACE.match(error).groups()  # type: ignore[union-attr]  # it matches the empty text
     head = _HEAD.search(content)
     span = find_table(content, int(index)) if index else (0, head.start() if head else len(content))
     if span is None or '"""' in content or "'''" in content:  # lines of a text may look like entries
         return None
     text = content[slice(*span)]
-    own = re.split(r"^[ \t]*\[mechanism\.", text, maxsplit=1, flags=re.MULTILINE)[0]
-    entry = re.search(rf"^[ \t]*{key}[ \t]*=", own, flags=re.MULTILINE) or re.search(
+    before_subtables = re.split(r"^[ \t]*\[mechanism\.", text, maxsplit=1, flags=re.MULTILINE)[0]
+    entry = re.search(rf"^[ \t]*{key}[ \t]*=", before_subtables, flags=re.MULTILINE) or re.search(
         rf"^[ \t]*\[mechanism\.{key}\]", text, flags=re.MULTILINE
     )
     if entry is None and not index:
@@ -280,7 +287,7 @@ def find_line(content: str, place: str) -> int | None:
 def replace_number(content: str, place: str, value: float) -> str:
     """Return a plan's text with a number, on a line of its own, replaced or added at ``mechanism[k].key``."""
     index, key, _ = find_number(content, place)
-    wanted = tomllib.loads(content)
+    wanted = tomllib.loads(content)  # the edited text must mean this, as the edit is by patterns
     wanted["mechanism"][index - 1][key] = value
     if span := find_table(content, index):
         start, end = content.index("\n", span[0]) + 1, span[1]
@@ -298,7 +305,7 @@ def find_number(content: str, place: str) -> tuple[int, str, bool]:
     """Return the table, from 1, and the key of a number in a plan, and whether it is an integer."""
     tables: list[dict[str, Any]] = tomllib.loads(content)["mechanism"]
     match = _PLACE.fullmatch(place)
-    index = int(match[1] or 0) if match else 0
+    index = int(match[1] or 0) if match else 0  # 0 without a table
     if match is None or not 1 <= index <= len(tables):
         places = f"mechanism[K].KEY with K from 1 to {len(tables)}"
         raise domain("--vary", place, places, "write, for example, mechanism[1].noise_multiplier")

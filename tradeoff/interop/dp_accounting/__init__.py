@@ -1,4 +1,8 @@
-"""Read and write events and privacy loss distributions of dp_accounting, also those of jax_privacy."""
+"""Read and write events and privacy loss distributions of dp_accounting, also those of jax_privacy.
+
+An *event* of dp_accounting describes a release, or contains other events that are sampled or composed. A
+*part* is a release of a plan that one event becomes; the *relation* is that of neighbours, by its name there.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +47,14 @@ class Concentrated(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """The neighbouring relation, and the levels of sampling that are left."""
+    """Reader of events for one relation; ``levels`` more of them may be inside each other's samplings."""
 
     relation: Relation
     levels: int
 
     @property
     def per_record(self) -> int:
+        """How many sensitivities, stated for a record added or removed, a neighbour may move a sum by."""
         return 2 if self.relation == "REPLACE_ONE" else 1
 
     @property
@@ -60,32 +65,32 @@ class Reader(NamedTuple):
         """Return the plan of an event: rho and xi of its concentrated parts are added."""
         if self.levels == 0:
             raise PlanError("event must nest at most 50 samplings")
-        reader = self._replace(levels=self.levels - 1)
+        inner_reader = self._replace(levels=self.levels - 1)
         parts: Counter[Mechanism | Concentrated] = Counter()
         pending = [(event, 1)]
         while pending:  # without recursion over compositions, which may be deep
             each, n = pending.pop()
-            name = _kind(each)
+            name = _class_name(each)
             if name == "SelfComposedDpEvent":
                 inner, times = _fields(each, "event", "count")
                 pending.append((inner, n * count("count", times)))
             elif name == "ComposedDpEvent":
                 (members,) = _fields(each, "events")
                 pending.extend((member, n) for member in reversed(_list("events", members)))
-            elif (part := _read(each, name, reader)) is not None and n:
+            elif (part := _read(each, name, inner_reader)) is not None and n:
                 parts[part] += n
-        plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
+        counts = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
         sums = [(part, rational(Fraction(n))) for part, n in parts.items() if isinstance(part, Concentrated)]
         if sums:
             rho, xi = (total(n * part[i] for part, n in sums).upper for i in (0, 1))
-            plain[mechanisms.Custom(from_zcdp(float(rho), float(xi)))] = 1
-        return Plan(plain, self.adjacency)
+            counts[mechanisms.Custom(from_zcdp(float(rho), float(xi)))] = 1
+        return Plan(counts, self.adjacency)
 
     def noise(self, name: str, event: Any) -> float:
-        """Return the noise multiplier per record of one Gaussian."""
+        """Return the noise multiplier that a Gaussian event states, inside an event called ``name``."""
         match list(self.plan(event).mechanisms.items()):
             case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
-                return self.per_record * sigma
+                return self.per_record * sigma  # by which it has been divided
         raise PlanError(f"a {name} under {self.relation} must contain one GaussianDpEvent")
 
 
@@ -94,7 +99,7 @@ _OPEN = ApproximateDP(0.0, 1.0)  # no privacy at all
 
 
 class Rule(NamedTuple):
-    """Reader of an event, whose parameters name the fields that it needs, and its relations."""
+    """Function of a ``Reader`` and of the fields that its other parameters name, and its relations."""
 
     read: Callable[..., Part]
     relations: tuple[Relation, ...] = RELATIONS
@@ -113,13 +118,13 @@ def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension:
     """Read integer shifts: the worst dimension is the squared norm, with a unit in each coordinate."""
     # The sensitivity is that of the function, whatever the relation; of discrete Laplace it is per record.
     sigma = number("sigma", sigma, 0, open_low=True)
-    most = Fraction(number("sensitivity", sensitivity, 0, open_high=True))
-    if most < 1:
+    norm = Fraction(number("sensitivity", sensitivity, 0, open_high=True))
+    if norm < 1:
         return None
-    square = math.floor(most * most)
+    square = math.floor(norm * norm)
     d = square if dimension is None else count("dimension", dimension, 1)
     if d == 1:
-        return mechanisms.DiscreteGaussian(sigma, math.floor(most))
+        return mechanisms.DiscreteGaussian(sigma, math.floor(norm))
     if square <= MOST_SQUARE:
         return mechanisms.DiscreteGaussianVector(sigma=sigma, squared_sensitivity=square, dimension=d)
     # Of each coordinate Canonne, Kamath, Steinke 2020, Proposition 5.
@@ -127,18 +132,19 @@ def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension:
 
 
 def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any) -> Part:
-    """With probability 1 - p the truth, else one of k at random; a special record answers at random."""
+    """Read: with probability 1 - p the truth, else one of k at random; a special record answers at random."""
     p, k = number("noise_parameter", noise_parameter, 0, 1), count("num_buckets", num_buckets, 1)
     if k == 1 or p == 1:
         return None
     if reader.relation == "REPLACE_SPECIAL":
-        kept = Fraction(p) * Fraction(k - 1, k)  # that the answer is another than the truth
-        one_order = PiecewiseLinear([0, Fraction(1, k), 1], [1, kept, 0])
+        missed = Fraction(p) * Fraction(k - 1, k)  # probability of an answer other than the truth
+        one_order = PiecewiseLinear([0, Fraction(1, k), 1], [1, missed, 0])
         return mechanisms.Custom(curve=one_order, adjacency="add-remove")
     if p == 0:
         return _OPEN
-    odds = rational(k * (1 - Fraction(p)) / Fraction(p))
-    return mechanisms.RandomizedResponse(float(log1p(odds).upper), k)
+    # e^epsilon - 1, e^epsilon being the ratio of the probabilities 1 - p + p/k and p/k.
+    excess = rational(k * (1 - Fraction(p)) / Fraction(p))
+    return mechanisms.RandomizedResponse(float(log1p(excess).upper), k)
 
 
 def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
@@ -155,7 +161,7 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
     pending = [event] if reader.relation == "REPLACE_SPECIAL" else []
     while pending:
         each = pending.pop()
-        if (name := _kind(each)) not in {f"{each}DpEvent" for each in sums.split()}:
+        if (name := _class_name(each)) not in {f"{each}DpEvent" for each in sums.split()}:
             raise PlanError(
                 f"an event in a PoissonSampledDpEvent must be a sum under REPLACE_SPECIAL, got {name}: "
                 "its answers may show that a special record is there"
@@ -181,6 +187,7 @@ def _fixed_size(reader: Reader, source_dataset_size: Any, sample_size: Any, even
 
 
 def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
+    """Read a Gaussian on a batch drawn with replacement; the rate of the mechanism is draws over records."""
     n, draws = count("source_dataset_size", source_dataset_size, 1), count("sample_size", sample_size, 1)
     sigma = reader.noise("SampledWithReplacementDpEvent", event)
     return mechanisms.SubsampledGaussian(
@@ -189,6 +196,7 @@ def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: An
 
 
 def _allocated(reader: Reader, event: Any, num_selected: Any, num_steps: Any) -> Part:
+    """Read a Gaussian in steps, of which each record takes part in ``num_selected`` random ones."""
     steps = count("num_steps", num_steps)
     selected = count("num_selected", num_selected, 0, steps)
     if not selected:
@@ -201,10 +209,10 @@ def _allocated(reader: Reader, event: Any, num_selected: Any, num_steps: Any) ->
 
 def _tree(_reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
     """Read one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
-    every = _list("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
-    depth = max((count("step_counts", n) for n in every), default=0).bit_length()
-    sigma = noise_multiplier / sqrt(depth)
-    return mechanisms.Gaussian(noise_multiplier=float(sigma.lower)) if depth else None
+    trees = _list("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
+    nodes = max((count("step_counts", n) for n in trees), default=0).bit_length()  # ceil(log2(n + 1))
+    sigma = noise_multiplier / sqrt(nodes)
+    return mechanisms.Gaussian(noise_multiplier=float(sigma.lower)) if nodes else None
 
 
 def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
@@ -314,6 +322,7 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
 
 
 def _read(event: Any, name: str, reader: Reader) -> Part:
+    """Return the part of an event, of the class ``name``, by its rule in ``RULES``."""
     if not name.endswith("DpEvent") or isinstance(event, type):
         way = "use builder.build(), accountant.ledger or from_pld(distribution)"
         raise PlanError(f"event must be a DpEvent, got a {name}; {way}")
@@ -334,7 +343,7 @@ def _read(event: Any, name: str, reader: Reader) -> Part:
     return read(reader, **values)
 
 
-def _kind(event: Any) -> str:
+def _class_name(event: Any) -> str:
     """Return the name of an event's class, also of its named tuple."""
     return str(getattr(event, "class_name", type(event).__name__))
 
@@ -346,11 +355,12 @@ def _list(name: str, values: Any) -> list[Any]:
 
 
 def _fields(event: Any, *names: str) -> list[Any]:
+    """Return the values of fields of an event; ``PlanError`` if one is missing."""
     try:
         return [getattr(event, name) for name in names]
     except AttributeError as error:
-        fields = ", ".join(names)
-        raise PlanError(f"a {_kind(event)} must have the fields {fields}, got {shown(event)}") from error
+        rule = f"a {_class_name(event)} must have the fields {', '.join(names)}"
+        raise PlanError(f"{rule}, got {shown(event)}") from error
 
 
 def to_event(curve: TradeOff, *, failure: float) -> Any:

@@ -1,4 +1,8 @@
-"""Read and write privacy loss distributions of dp_accounting."""
+"""Read and write privacy loss distributions of dp_accounting.
+
+Such a distribution is a probability mass function of the loss L = log Q/P under Q, on a grid of losses, for
+either order of the pair, with a mass at infinity. P-masses are those under Q times e^-L.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +38,8 @@ class Orders(NamedTuple):
 
     Examples
     --------
-    >>> Orders(PiecewiseLinear([0, 1], [0.5, 0]), PiecewiseLinear([0, 1], [1, 0])).guarantee().delta(
-    ...     0.0
-    ... ) < 1e-15
+    >>> orders = Orders(PiecewiseLinear([0, 1], [0.5, 0]), PiecewiseLinear([0, 1], [1, 0]))
+    >>> orders.guarantee().delta(0.0) < 1e-15
     True
     """
 
@@ -84,7 +87,11 @@ def from_pld(pld: Any) -> Orders:
 
 
 def _curve(pmf: Any) -> PiecewiseLinear:
-    """Return the curve of Q-masses q at losses l and P-masses q e^-l: vertices from the largest loss on."""
+    """Return the curve of a mass function of Q-masses q at losses l: vertices from the largest loss on.
+
+    alpha, beta and masses are integers in units of 2^-1074, in which every float is exact; 1 is ``ONE``. A
+    loss runs the P-mass q e^-l, rounded down, to the right and falls by q.
+    """
     state = vars(pmf)
     if not state["_pessimistic_estimate"]:
         raise DomainError("pld must be a pessimistic estimate, got an optimistic one, below the truth")
@@ -152,7 +159,7 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
 
 
 def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
-    """Return Q-masses by place on the grid, and that at infinity, all rounded up."""
+    """Return Q-masses by place on the grid, the loss over ``step``, and that at infinity, all rounded up."""
     most, far_loss = 2**22, 690.0  # points of 32 MB, and a loss with e^l among the floats
     # The P- and Q-masses of the segments with Q-mass, and their losses.
     pairs = [(c - a, b - d) for (a, b), (c, d) in pairwise(g.vertices) if b > d]
@@ -164,7 +171,7 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     p, q, loss = (make_bounds(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
     places = clip(loss, -far_loss, far_loss) / step
     high = np.ceil(places.upper)
-    low = np.where(loss.lower < -far_loss, high, np.floor(places.lower))
+    low = np.where(loss.lower < -far_loss, high, np.floor(places.lower))  # not known: all goes up
     points = np.max(high, initial=0.0) - np.min(low, initial=0.0) + 1
     if points > most:
         least = f"at least {step * points / most:.2g}"
@@ -179,12 +186,12 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
 
 
 def _shares(p: Bounds, q: Bounds, low: Array, high: Array, step: float) -> tuple[Array, Array]:
-    """Bound the shares of an atom at two points l < m of the grid: a + b = q and a e^-l + b e^-m = p.
+    """Return the Q-masses a at l and b at m, two points of the grid around the loss of an atom, rounded up.
 
-    If both are one point, at or above the loss, it gets everything.
+    a + b = q and a e^-l + b e^-m = p. If both are one point, at or above the loss, it gets everything.
     """
     left, right = low * Bounds.of(step), high * Bounds.of(step)
-    width = maximum_of(right - left, step / 2)
+    width = maximum_of(right - left, step / 2)  # positive, also where both are one point
     below, above = (p * exp(right) - q) / expm1(width), (q - p * exp(left)) / -expm1(-width)
     a, b = (np.clip(share.upper, 0.0, q.upper) for share in (below, above))
     return np.where(low < high, a, 0.0), np.where(low < high, b, q.upper)
