@@ -91,6 +91,7 @@ def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str
 
 
 def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
+    """Return one line on a wrong flag, command, argument or value, in place of the message of cyclopts."""
     see = f"see {' '.join(('tradeoff', *(error.command_chain or ())))} --help"
     match error:
         case MissingArgumentError() | UnknownOptionError() if flag := _unknown_flag(error, tokens):
@@ -104,8 +105,9 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
             name = argument.name if argument.index is None else argument.name.lstrip("-").upper()
             return f"{name} must be given; {see}"
         case CoercionError(token=Token(keyword=str(flag), value=value), target_type=kind):
-            allowed = f"one of {', '.join(get_args(kind))}" if get_origin(kind) is Literal else "an integer"
-            allowed = "a number" if kind is float else allowed
+            allowed = "a number" if kind is float else "an integer"
+            if get_origin(kind) is Literal:
+                allowed = f"one of {', '.join(get_args(kind))}"
             text = f"{flag} must be {allowed}, got {shown(value)}".replace('"', "")
             is_percent = value.endswith("%") and _is_number(value[:-1])
             return f"{text}; write {float(value[:-1]) / 100:.12g}" if is_percent else text
@@ -113,7 +115,7 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
 
 
 def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequence[str]) -> str:
-    """Describe the first flag that a command lacks, with the one meant; the empty text if it has all."""
+    """Describe the first typed flag that the command lacks, with the one meant; "" if it has all of them."""
     from tradeoff.mechanisms.base import SYNONYMS
 
     command = reduce(App.__getitem__, error.command_chain or (), app)
@@ -126,7 +128,7 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
         if flag == name or _is_number(token) or f"--{name.replace('_', '-')}" in known or flag in known:
             continue
         words = [name.removeprefix("target-"), SYNONYMS.get(name.replace("-", "_"), "").replace("_", "-")]
-        if name in ("steps", "num-steps", "iterations", "rounds", "count", "n"):  # of the number of steps
+        if name in ("steps", "num-steps", "iterations", "rounds", "count", "n"):  # names of one number
             words += ["rounds", "steps"]
         guesses = [f"--{word}" for word in words if f"--{word}" in known]
         guesses += [each for each in known if each.startswith(flag) and len(flag) > 3]
@@ -136,15 +138,18 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
 
 
 def spread(tokens: Sequence[str]) -> list[str]:
-    """Repeat a flag before each of its numbers or methods: ``--delta 1e-5 1e-6 PLAN`` has two values."""
+    """Repeat a flag before each of its numbers or methods: ``--delta 1e-5 1e-6 PLAN`` has two values.
+
+    They become ``--delta=1e-5 --delta=1e-6``, as cyclopts takes one value a flag.
+    """
     result: list[str] = []
-    flag, needs_value = "", False
+    flag, needs_value = "", False  # the flag whose values follow, and whether it has none yet
     for token in tokens:
-        is_value = token not in _REPEATED and flag != ""
-        if is_value and "," in token and all(map(_is_number, token.split(","))):
+        may_be_value = token not in _REPEATED and flag != ""
+        if may_be_value and "," in token and all(map(_is_number, token.split(","))):
             remedy = f"write {flag} {token.replace(',', ' ')}"
             raise DomainError(f"{flag} must be numbers separated by spaces, got {shown(token)}; {remedy}")
-        if is_value and (_fits(flag, token) or (needs_value and not token.startswith("--"))):
+        if may_be_value and (_fits(flag, token) or (needs_value and not token.startswith("--"))):
             result.append(f"{flag}={token}")
             needs_value = False
             continue
@@ -156,6 +161,7 @@ def spread(tokens: Sequence[str]) -> list[str]:
 
 
 def _fits(flag: str, token: str) -> bool:
+    """Return whether a token is a value of a repeated flag: a number, or the name of a method."""
     if flag != "--method":
         return _is_number(token)
     from tradeoff.report.methods import METHODS

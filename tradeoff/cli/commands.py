@@ -111,8 +111,8 @@ def dp_sgd(
         )
     except DomainError as error:
         names = "|".join(signature(training).parameters)
-        flags = re.sub(rf"\b({names})\b", lambda name: f"--{name[0].replace('_', '-')}", str(error))
-        raise DomainError(flags) from error
+        text = re.sub(rf"\b({names})\b", lambda name: f"--{name[0].replace('_', '-')}", str(error))
+        raise DomainError(text) from error
     _print_answers(Path("dp-sgd"), PlanFile("DP-SGD", plan), questions, precision, form)
 
 
@@ -158,6 +158,7 @@ def compose(
 def _print_answers(
     plan: Path, content: PlanFile, questions: Questions, precision: Precision, form: Form
 ) -> None:
+    """Answer the questions of a plan, and print and draw the answers; ``plan`` is its file."""
     form.check()
     mu, failure, tol = precision.mu, precision.failure, precision.tol
     if failure is not None and not mu:
@@ -197,6 +198,7 @@ def _print_answers(
 
 
 def _notes(content: PlanFile, curve: TradeOff, reasons: tuple[str, ...] = ()) -> list[str]:
+    """Return the lines below answers: what pairs they are for, why one is infinite, and caveats."""
     valid = f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."
     return [valid, *reasons, *curve.caveats]
 
@@ -264,6 +266,7 @@ def calibrate(
     places = [each.strip() for each in vary.split(",")]
 
     def edited(value: float) -> str:
+        """Return the text of the plan with the value at all places."""
         return reduce(lambda text, place: replace_number(text, place, value), places, content)
 
     edited(1)  # raises if the plan lacks the parameter

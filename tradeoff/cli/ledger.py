@@ -117,7 +117,7 @@ def spend(
     keys = {name.replace("-", "_"): value for name, value in parameters.items()}
     try:
         mechanism = read_mechanism("spend", {"kind": kind, **keys})
-    except TradeOffError as error:  # of a key, which is a flag here
+    except TradeOffError as error:  # about a key "spend.KEY ...", and others in its remedy: flags here
         key, _, rest = str(error).removeprefix("spend.").partition(" ")
         flags = re.sub(r"(?<=[:,] )[a-z]\w*(?=[,;]|$)|(?<=mean )\w+(?=\?)", lambda word: _flag(word[0]), rest)
         raise DomainError(f"{_flag(key)} {rest if key == 'kind' else flags}") from error
@@ -198,10 +198,12 @@ def backup(file: File, copy: New) -> None:
 
 
 def _flag(key: str) -> str:
+    """Return the flag of a parameter."""
     return f"--{key.replace('_', '-')}"
 
 
 def _ledger(file: Path) -> Ledger:
+    """Open a ledger, with an error that names the command."""
     from tradeoff.filters import Ledger
 
     if not file.exists():
@@ -210,7 +212,7 @@ def _ledger(file: Path) -> Ledger:
 
 
 def _describe(entry: Entry) -> str:
-    """Describe an entry: spent is rounded up, budget and remaining are rounded down."""
+    """Describe the filter of an entry in four lines: spent is rounded up, budget and remaining down."""
     from tradeoff.filters import Filter, ZCDPFilter
     from tradeoff.filters.base import format_amount
     from tradeoff.intervals.bounds import Bounds
@@ -220,7 +222,7 @@ def _describe(entry: Entry) -> str:
     spent = format_amount(filter_.spent, up=True)
     given = ", ".join(f"{name} = {exactly(value)}" for name, value in filter_.parameters().items())
     share, promise = "", f"{filter_.guarantee()!r}"
-    if isinstance(filter_, ZCDPFilter):
+    if isinstance(filter_, ZCDPFilter):  # whose spent rho has no meaning next to its epsilon
         promise = f"({exactly(filter_.epsilon)}, {exactly(filter_.delta)})-DP"
         spent_rho, rho = filter_.spent[0], filter_.budget[0]
         percent = (100 * Bounds.of(spent_rho) / rho).upper if rho else 0.0
