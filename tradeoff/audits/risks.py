@@ -65,35 +65,34 @@ def risks(
     posterior                                     all outcomes but 0.001, prior 0.5   0.958459   0.979321
     error of the best test, Bayes risk            prior 0.5                           0.308537   0.308538
     """
-    one, back = f.bounds, f.inverse().bounds
+    inverse = f.inverse().bounds
     share = Bounds.of(number("prior", prior, 0, 1, open_low=True, open_high=True))
     known = f"prior {exactly(float(prior))}"
     (alphas, _), (blind, _), (recalls, _), (rests, _) = (
         flattened(name, values, 0.0, 1.0)
         for name, values in (("fpr", fpr), ("baseline", baseline), ("recall", recall), ("outcome", outcome))
     )
-    powers = [(f"false-positive rate {exactly(a)}", a, 1 - one(a)) for a in alphas.tolist()]
+    powers = [(f"false-positive rate {exactly(a)}", a, 1 - f.bounds(a)) for a in alphas.tolist()]
     rows: list[tuple[str, str, Bounds]] = [("true-positive rate", at, power) for at, _, power in powers]
     rows += [("multiplicative advantage, TPR / FPR", at, power / a) for at, a, power in powers if a > 0]
-    rows.append(("advantage, TPR - FPR", "", one.delta(0.0)))
+    rows.append(("advantage, TPR - FPR", "", f.bounds.delta(0.0)))
     success = "re-identification, inference, reconstruction"
-    rows += [(success, f"baseline {exactly(p)}", 1 - one(p)) for p in blind.tolist()]
+    rows += [(success, f"baseline {exactly(p)}", 1 - f.bounds(p)) for p in blind.tolist()]
     for r in recalls.tolist():
         missed = 1 - Bounds.of(number("recall", r, 0, 1, open_low=True))
-        least = Bounds(back(missed.upper).lower, back(missed.lower).upper)
-        rows.append(
-            ("precision", f"recall {exactly(r)}, {known}", 1 / (1 + (1 - share) * least / (share * r)))
-        )
-    # Shares of a tail's probability that delta takes in the bound on a posterior: any is valid.
+        least_fpr = Bounds(inverse(missed.upper).lower, inverse(missed.lower).upper)
+        precision = 1 / (1 + (1 - share) * least_fpr / (share * r))
+        rows.append(("precision", f"recall {exactly(r)}, {known}", precision))
+    # Values of s in the bound on P(L > ...): any is valid.
     shares = Bounds.of(np.array([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95]))
     for t in rests.tolist():
         rest = number("outcome", t, 0, 1, open_low=True, open_high=True)
-        at_most = Bounds.of(one.epsilon((rest * shares).lower).upper) - log(1 - shares)
-        low, high = float(one.epsilon(rest).lower), float(np.min(at_most.upper))
+        at_most = Bounds.of(f.bounds.epsilon((rest * shares).lower).upper) - log(1 - shares)
+        low, high = float(f.bounds.epsilon(rest).lower), float(np.min(at_most.upper))
         if rest >= f.mass_at_infinity.upper:
             high = min(high, f.sup_loss)
-        odds = (1 - share) / share * exp(-Bounds(low, max(low, high)))
+        odds = (1 - share) / share * exp(-Bounds(low, max(low, high)))  # of absence, at the loss exceeded
         rows.append(("posterior", f"all outcomes but {exactly(rest)}, {known}", 1 / (1 + odds)))
-    rows.append(("error of the best test, Bayes risk", known, back.bayes_risk(float(prior))))
+    rows.append(("error of the best test, Bayes risk", known, inverse.bayes_risk(float(prior))))
     table = [(name, at, *map(float, bounds)) for name, at, bounds in rows]
     return Table(("risk", "at", "lower", "upper"), tuple(table))

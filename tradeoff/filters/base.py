@@ -145,6 +145,7 @@ class StepRecord(ThreadSafe, Declared, ABC):
         return curve, cost
 
     def _record(self, step: object, curve: object, cost: tuple[float, ...]) -> None:
+        """Count a granted step, with its adjacency, assumptions and cost; ``curve`` is that of ``_read``."""
         self.adjacency = getattr(step, "adjacency", None) or self.adjacency
         self.steps += 1
         self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(curve, "assumptions", ()))))
@@ -223,8 +224,9 @@ class Filter(StepRecord):
         return self._report(map(rational, left), "lower")
 
     def _fits(self, cost: tuple[float, ...]) -> bool:
+        """Return whether every total, with the cost, is within its limit and the slack."""
         each = zip(self.totals, cost, self._largest, strict=True)
-        return all(spent + Fraction(more) <= largest for spent, more, largest in each)
+        return all(total + Fraction(more) <= largest for total, more, largest in each)
 
     def would_exceed(self, step: Step) -> bool:
         """Return whether ``spend(step)`` would raise ``BudgetExceeded`` now; another thread may spend first.

@@ -1,7 +1,8 @@
 """Filters whose costs add: epsilon, rho, Renyi divergence, ex-post losses, rounds.
 
-``_limits`` are the limits of these sums, ``_cost`` is what one step adds to them, rounded up, and ``_curve``
-is the guarantee. The sums may pass their limits by ``SLACK``, which ``widen`` adds to the guarantee.
+``_limits`` are the limits of these sums, by default the parameters, ``_cost`` is what one step adds to them,
+rounded up, and ``_curve`` is the guarantee. The sums may pass their limits by ``SLACK``, which ``widen`` adds
+to the guarantee.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class ResidueFilter(Filter):
 
     def _limits(self) -> tuple[float, ...]:
         number("step_delta", self.step_delta, 0, self.delta)
-        return 1.0, float((-log1p(-self.delta)).lower)  # of mu^2, and -log(1 - delta), which add
+        return 1.0, float((-log1p(-self.delta)).lower)  # of charges/mu^2 and -log(1 - leak), which add
 
     @property
     def residual(self) -> float:
@@ -322,6 +322,7 @@ def pure_residual(epsilon: float, r: float) -> float:
 
     if not (root := _crossing(excess, r, 1e-15)):
         return 0.0
+    # Where rounding hides that the condition holds, a smaller r' may show it.
     candidates = (root * (1 - m) for m in (1e-13, 1e-12, 1e-10, 1e-8, 1e-6))
     return next((mu for mu in candidates if excess(mu) < 0), 0.0)
 

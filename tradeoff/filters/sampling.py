@@ -14,7 +14,7 @@ from tradeoff.curves.parameters import count, exact_number
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.mechanisms.noise import DiscreteGaussian, DiscreteLaplace
 
-_Bits = Callable[[int], bytes]
+_Bits = Callable[[int], bytes]  # draws so many bytes
 
 
 def exact_release(
@@ -135,6 +135,7 @@ def _below(n: int, bits: _Bits) -> int:
 
 
 def _source(rng: np.random.Generator | None) -> _Bits:
+    """Return the function that draws a number of random bytes."""
     if rng is None:
         return secrets.token_bytes
     if not isinstance(rng, np.random.Generator):

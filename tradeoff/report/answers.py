@@ -62,6 +62,7 @@ class Answers(Displayed):
                 yield name, parameter, answer
 
     def grid(self) -> TextTable:
+        """Return the table that is printed."""
         notes = [ONE_ORDER] * self.one_order + [NOT_EXACT] * (not self.exact)
         notes += [*self.reasons, *(f"assumes: {each}" for each in self.assumptions)]
         return TextTable([row(*each) for each in self], COLUMNS, notes=notes)

@@ -119,12 +119,14 @@ def _product(curve: Tensor) -> str:
 
 
 def _subsampled(curve: Subsampled) -> str:
+    """Return p f + (1 - p) Id, or its inverse."""
     p = _number(curve.p)
     one_order = rf"\left({p}\, {latex(curve.operands[0])} + (1 - {p})\, \mathrm{{Id}}\right)"
     return f"{one_order}^{{-1}}" if curve.flipped else one_order
 
 
 def _envelope(curve: Envelope) -> str:
+    """Return C_p(f) of a sampled symmetric f, else min{f, f^-1}**."""
     f = curve.operands[0]
     if isinstance(f, Subsampled) and f.operands[0].symmetric:
         return rf"C_{{{_number(f.p)}}}{_brackets(latex(f.operands[0]))}"

@@ -135,12 +135,12 @@ def plot(
 def claims_of(
     items: Sequence[Any], labels: Sequence[str] | None = None, *, named: bool = False
 ) -> list[Claim]:
-    """Return the claim of each item, under its label or a name for the legend."""
+    """Return the claim of each item, under its label or a name; a lone curve has none unless ``named``."""
     if not items:
         raise DomainError("plot() takes at least one curve, got none")
     if labels is not None:
-        several = np.iterable(labels) and not isinstance(labels, str) and len(labels) == len(items)
-        if not (several and all(isinstance(each, str) for each in labels)):
+        fits = np.iterable(labels) and not isinstance(labels, str) and len(labels) == len(items)
+        if not (fits and all(isinstance(each, str) for each in labels)):
             raise DomainError(f"labels must be {len(items)} texts, one for each item, got {shown(labels)}")
         return list(map(claim_of, labels, items))
     named = named or len(items) > 1 or isinstance(items[0], ApproximateCurve)

@@ -217,6 +217,7 @@ def _multiples(name: str, values: Any, complements: Any) -> list[int]:
 
 
 def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
+    """Return rate f + (1 - rate) Id, or if ``flipped`` its inverse."""
     if not 0 < exact_number("rate", rate, 0, 1) < 1:
         raise domain("rate", rate, "in (0, 1)")
     if not isinstance(flipped, bool):

@@ -59,6 +59,7 @@ class PlanFile(Displayed):
             object.__setattr__(self, name, check_questions(name, getattr(self, name)))
 
     def grid(self) -> TextTable:
+        """Return the table that is printed."""
         questions = {name: getattr(self, name) for name in QUESTIONS}
         notes = [f"{name}: {', '.join(f'{x:g}' for x in at)}" for name, at in questions.items() if at]
         head = ", ".join(filter(None, [self.title, f"{self.plan.adjacency} neighbours"]))

@@ -30,6 +30,7 @@ RESULTS = (
 
 
 def _plan(runs: Any, adjacency: Any) -> Plan:
+    """Return the plan of pairs (mechanism, count)."""
     plan = Plan(dict(runs), adjacency)
     if len(plan.mechanisms) < len(runs):
         raise DomainError("runs must not repeat a mechanism; add the counts")
@@ -37,6 +38,7 @@ def _plan(runs: Any, adjacency: Any) -> Plan:
 
 
 def _bounds(lower: Any, upper: Any) -> Bounds:
+    """Return bounds, of numbers or of arrays."""
     low, high = reals("lower", lower), reals("upper", upper)
     if low.shape != high.shape or not np.all(low <= high):
         raise DomainError(f"lower must be at or below upper, got {shown(lower)} and {shown(upper)}")

@@ -349,6 +349,7 @@ def _class_name(event: Any) -> str:
 
 
 def _list(name: str, values: Any) -> list[Any]:
+    """Return a field that must be a list."""
     if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
         raise PlanError(f"{name} must be a list, got {shown(values)}")
     return list(values)

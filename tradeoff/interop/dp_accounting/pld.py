@@ -155,7 +155,7 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
     names = ("pld_pmf", "privacy_loss_distribution")
     pmf, pld = (needed(f"dp_accounting.pld.{name}", remedy) for name in names)
     result = [_masses(g.lower, step) for g in ([f] if f.symmetric else [f, f.inverse()])]
-    return pld.PrivacyLossDistribution(*(pmf.create_pmf(masses, step, lost, True) for masses, lost in result))
+    return pld.PrivacyLossDistribution(*(pmf.create_pmf(masses, step, far, True) for masses, far in result))
 
 
 def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
@@ -166,8 +166,8 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     rows = [(rational(p), rational(q), to_bounds(log_quotient(q, p))) for p, q in pairs]
     sides = np.array([[tuple(each) for each in row] for row in rows]).reshape(-1, 3, 2)
     p, q, loss = (Bounds(*sides[:, k].T) for k in range(3))
-    far = loss.upper > far_loss
-    lost = upper_float(sum(to_balls(q.upper[far])) + to_ball(g.mass_at_infinity.upper))
+    far = loss.upper > far_loss  # such segments count as infinite
+    infinite = upper_float(sum(to_balls(q.upper[far])) + to_ball(g.mass_at_infinity.upper))
     p, q, loss = (make_bounds(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
     places = clip(loss, -far_loss, far_loss) / step
     high = np.ceil(places.upper)
@@ -182,7 +182,7 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
             shares.setdefault(int(place), []).append(share)
     # The factor is for sums of floats in dp_accounting.
     masses = {place: math.fsum(each) * (1 + 1e-12) for place, each in sorted(shares.items())}
-    return masses or {0: 0.0}, min(lost, 1.0)
+    return masses or {0: 0.0}, min(infinite, 1.0)
 
 
 def _shares(p: Bounds, q: Bounds, low: Array, high: Array, step: float) -> tuple[Array, Array]:

@@ -72,6 +72,7 @@ class Verification(Displayed):
     trusted: tuple[str, ...]
 
     def grid(self) -> TextTable:
+        """Return the table that is printed."""
         rows = [(c.name, f"[{c.lower!r}, {c.upper!r}]", c.side, repr(c.recorded)) for c in self.checks]
         notes = [f"trusted: {text}" for text in self.trusted]
         return TextTable(rows, ("quantity", "enclosure", "", "recorded"), self.claim, notes, sides="<><>")
@@ -125,6 +126,7 @@ class Nodes(NamedTuple):
 
 
 def _check_size(count: int, bits: int) -> None:
+    """Refuse a quadrature of too many nodes."""
     most = LIMITS.nodes if bits > LIMITS.bits else LIMITS.nodes // 8
     require("laws", count < most, f"a law needs {count} nodes, more than {most}")
 
@@ -298,6 +300,7 @@ class Bell(Density):
         decays = relative < 1 and all(rate < 0 for _, rate in edges)
         require("laws", decays, "a quadrature misses its law")
         error, scale = arb(0), h / (2 * arb.pi()).sqrt()
+        # |integrand| at an edge, past which nodes weigh at most e^rate times the one before.
         for k, rate in edges:
             error += scale * (self.tilted(k * h, c)[0].real + growth + rate).exp() / -rate.expm1()
         side = shift if self.rising else -shift
