@@ -134,9 +134,8 @@ class StepRecord(ThreadSafe, Declared, ABC):
         """Return the result of ``_read`` for a step, and its finite cost; raise if it has none."""
         adjacency = getattr(step, "adjacency", None)
         if adjacency is not None and self.adjacency not in (None, adjacency):
-            raise PlanError(
-                f"adjacency must be {self.adjacency}, as for earlier steps, got {adjacency} for {shown(step)}"
-            )
+            rule = f"adjacency must be {self.adjacency}, as for earlier steps"
+            raise PlanError(f"{rule}, got {adjacency} for {shown(step)}")
         curve = self._read(step)
         cost = self._cost(curve)
         if math.inf in cost:

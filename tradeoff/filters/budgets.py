@@ -178,9 +178,8 @@ class ZCDPFilter(ConcentratedFilter):
         # Twice the slack: more than any rounding of the sum admits.
         conversion_delta = (self.delta - Bounds.of(self.step_delta) * (1 + 2 * SLACK)).lower
         if not conversion_delta > 0:
-            raise DomainError(
-                f"step_delta must leave a share of delta = {self.delta!r} to convert, got {self.step_delta!r}"
-            )
+            rule = f"step_delta must leave a share of delta = {self.delta!r} to convert"
+            raise DomainError(f"{rule}, got {self.step_delta!r}")
         rho = float((Bounds.of(rho_within(self.epsilon, conversion_delta)) / (1 + SLACK)).lower)
         return self.per_rho * rho, self.step_delta
 

@@ -213,9 +213,8 @@ class Ledger:
             raise LedgerError(f"{self._path}: the file is damaged: {problem}; restore a backup")
         hashes = [entry.hash for entry in self.entries()]
         if head is not None and head.strip().lower() not in hashes:
-            raise LedgerError(
-                f"{self._path}: no entry has the head {head}: entries were cut off or rewritten after it"
-            )
+            reason = "entries were cut off or rewritten after it"
+            raise LedgerError(f"{self._path}: no entry has the head {head}: {reason}")
         return hashes[-1]
 
     def backup(self, path: str | os.PathLike[str]) -> str:
@@ -291,9 +290,8 @@ def _translate_errors(path: Path) -> Iterator[None]:
     except FileExistsError as error:
         raise LedgerError(f"{path}: the file exists already; a ledger is never overwritten") from error
     except FileNotFoundError as error:
-        raise LedgerError(
-            f"{path}: no such file or folder; Ledger.create makes a new ledger in a folder that exists"
-        ) from error
+        remedy = "Ledger.create makes a new ledger in a folder that exists"
+        raise LedgerError(f"{path}: no such file or folder; {remedy}") from error
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         if "not a database" in reason:

@@ -250,9 +250,8 @@ class BrownianMechanism(NoiseReduction):
         rng: Seed = None,
     ) -> None:
         if not isinstance(boundary, Boundary | None):
-            raise KindError(
-                f"boundary must be a LinearBoundary, MixtureBoundary or None, got {shown(boundary)}"
-            )
+            rule = "boundary must be a LinearBoundary, MixtureBoundary or None"
+            raise KindError(f"{rule}, got {shown(boundary)}")
         self._boundary = boundary
         super().__init__(value, sensitivity, filter, rng)
 

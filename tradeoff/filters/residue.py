@@ -343,7 +343,7 @@ def residual(f: Responses, r: float) -> float:
         violated = _violation(f, candidate, r)
         if violated is None:
             return candidate
-        if violated == at:
+        if violated == at:  # the next r' would be the same
             break
         at = violated
     return 0.0

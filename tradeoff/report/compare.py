@@ -239,11 +239,8 @@ class Comparison(Exported, Displayed):
         legend = [text for word, text in _LEGEND.items() if word in {row.verdict for row in self.rows}]
         if errors and legend:
             legend.append("In brackets: the answer less the exact one.")
-        worst = [
-            f"{row.name}, unsafe by at least: {'; '.join(map(str, row.unsafe))}."
-            for row in self
-            if row.unsafe
-        ]
+        unsafe = ((row.name, "; ".join(map(str, row.unsafe))) for row in self if row.unsafe)
+        worst = [f"{name}, unsafe by at least: {texts}." for name, texts in unsafe]
         reasons = [f"{method} does not apply: {reason}." for method, reason in self.declined.items()]
         return [*legend, *worst, *reasons, *self.curve.caveats]
 
@@ -357,9 +354,8 @@ def compare(
     one Gaussian, unsafe by at least: epsilon -0.63 at delta = 0.001; beta +0.17 at alpha = 0.19.
     """
     if not isinstance(curve, TradeOff):
-        raise KindError(
-            f"curve must be a curve, got {shown(curve)}; use .guarantee() of a mechanism or a plan"
-        )
+        remedy = "use .guarantee() of a mechanism or a plan"
+        raise KindError(f"curve must be a curve, got {shown(curve)}; {remedy}")
     given = {"delta": delta, "epsilon": epsilon, "alpha": alpha}
     values: Any = {name: np.atleast_1d(reals(name, at)).ravel().tolist() for name, at in given.items()}
     exact = answer_query(curve, **values)

@@ -313,9 +313,8 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
     name = "ADD_OR_REMOVE_ONE" if neighboring_relation is None else neighboring_relation
     name = getattr(name, "name", name)
     if not isinstance(name, str) or name not in RELATIONS:
-        raise PlanError(
-            f"neighboring_relation must be one of {', '.join(RELATIONS)}, got {shown(neighboring_relation)}"
-        )
+        rule = f"neighboring_relation must be one of {', '.join(RELATIONS)}"
+        raise PlanError(f"{rule}, got {shown(neighboring_relation)}")
     if hasattr(event, "build"):
         event = event.build()
     return Reader(name, 50).plan(getattr(event, "ledger", event))
@@ -331,9 +330,8 @@ def _read(event: Any, name: str, reader: Reader) -> Part:
         raise PlanError(f"event must be one of {known}, got {shown(event)}")
     read, relations = RULES[name]
     if reader.relation not in relations:
-        raise PlanError(
-            f"neighboring_relation must be {' or '.join(relations)} for a {name}, got {reader.relation}"
-        )
+        rule = f"neighboring_relation must be {' or '.join(relations)} for a {name}"
+        raise PlanError(f"{rule}, got {reader.relation}")
     names = list(signature(read).parameters)[1:]
     values = dict(zip(names, _fields(event, *names), strict=True))
     for each in values.keys() & {"noise_multiplier", "standard_deviation"}:

@@ -157,7 +157,8 @@ class Product:
 def gather_nodes(parts: Law, c: arb, top: float, bits: int) -> Nodes:
     """Return the nodes of all parts as one sum: M(c + iy) = sum w e^(iy loss) +- error for 0 <= y <= top."""
     each_part = [part.nodes(c, top, bits) for part in parts]
-    weight, loss = ([x for nodes in each_part for x in nodes[side]] for side in (0, 1))
+    weight = [each for nodes in each_part for each in nodes.weight]
+    loss = [each for nodes in each_part for each in nodes.loss]
     return Nodes(weight, loss, sum((nodes.error for nodes in each_part), arb(0)))
 
 
@@ -183,7 +184,7 @@ class AtomSum:
     """
 
     def __init__(self, product: Product) -> None:
-        self.constant = product.mass_at_infinity + product.unlisted
+        self.constant = product.mass_at_infinity + product.unlisted  # of all deltas
         self.atoms = [(arb(1), arb(1))]
         require("factors", product.square == 0, "a density is not a sum of atoms")
         for parts, n in product.factors:
@@ -291,7 +292,7 @@ class Contour:
         for k in range(saddle, lowest, -self.per_doubling // 4):
             c = self._tilt_at(k)
             spread = math.sqrt(self._derivatives(c)[1])
-            # The logarithm of the integral of a bell as high and wide as the integrand: about sqrt(2 pi).
+            # The log of (1/2 pi) int of a bell as high and wide as the integrand; 2.6 is some sqrt(2 pi).
             log_integral = self._log_m(c) - (c - 1) * arb(self.x)
             log_integral -= arb(c * abs(c - 1) * spread * 2.6).log()
             log_psi = log_integral if k == saddle else log_psi

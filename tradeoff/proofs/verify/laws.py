@@ -499,7 +499,7 @@ def _mixtures(means: list[str], p: list[str], q: list[str]) -> Law:
     pairs = combinations(zip(p_weights, q_weights, strict=True), 2)
     rises = all(p_i * q_j >= q_i * p_j for (p_i, q_i), (p_j, q_j) in pairs)
     require("means", rises, "the ratio of the weights must increase")
-    return (Bell(*(tuple(map(arb, each)) for each in (p_weights, q_weights, m))),)
+    return (Bell(tuple(map(arb, p_weights)), tuple(map(arb, q_weights)), tuple(map(arb, m))),)
 
 
 def _laplace(epsilon: float) -> Law:
@@ -549,10 +549,10 @@ def _atoms(
 
 def _masses(p: list[str], q: list[str]) -> Law:
     """Return atoms by their masses under P and under Q, as fractions."""
-    sides = [list(map(_fraction, masses)) for masses in (p, q)]
-    for name, side in zip("pq", sides, strict=True):
+    p_masses, q_masses = (list(map(_fraction, masses)) for masses in (p, q))
+    for name, side in (("p", p_masses), ("q", q_masses)):
         require(name, min(side) >= 0 and sum(side) == 1 and len(p) == len(q), "must be masses of sum 1")
-    return (Atoms(*(tuple(map(arb, side)) for side in sides)),)
+    return (Atoms(tuple(map(arb, p_masses)), tuple(map(arb, q_masses))),)
 
 
 def _normalise(masses: Sequence[arb]) -> tuple[arb, ...]:
