@@ -194,13 +194,8 @@ class Empirical(Displayed):
     def refutes(self, claim: Any) -> Refutation:
         r"""Test whether f >= claim; the result is true where that is refuted at the confidence.
 
-        Parameters
-        ----------
-        claim
-            A curve, for this order of the pair; or a plan or a mechanism, whose guarantee for both is tested.
+        A curve is tested for this order of the pair; of a plan or a mechanism the guarantee for both is.
 
-        Notes
-        -----
         With :math:`p` and :math:`q` as in the class, while the claim :math:`g` holds :math:`q(b) \le q(g(a))`
         at each test, so :math:`t (1 - \log(t))` for the largest :math:`t = p(a)\,q(g(a))` over :math:`a` is a
         p-value. The least over the tests, times their number, is one for all: for any law of the scores, and
@@ -280,12 +275,6 @@ class Counts(Empirical):
     Parameters
     ----------
     null, alternative, confidence : as ``from_counts`` takes them
-
-    Examples
-    --------
-    >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))
-    >>> round(audit.epsilon(1e-5), 3), round(audit.delta(0.5), 4)
-    (1.144, 0.0161)
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]
@@ -318,6 +307,8 @@ class Counts(Empirical):
 def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> Counts:
     """Bound a trade-off function by how often an event happened, such as an attack's answer "member".
 
+    The event must have been fixed before the runs were seen. The answers are those of ``Empirical``.
+
     Parameters
     ----------
     null
@@ -325,11 +316,6 @@ def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence:
         (false positives, false positives + true negatives).
     alternative : pair (hits, trials) under :math:`Q`: (true positives, true positives + false negatives)
     confidence : probability in (0, 1) with which the bounds hold
-
-    Returns
-    -------
-    Counts
-        With the answers of ``Empirical``. The event must have been fixed before the runs were seen.
 
     Examples
     --------
@@ -356,6 +342,8 @@ def empirical(
 ) -> Empirical:
     """Bound a trade-off function by scores of its outputs, larger ones favouring the alternative.
 
+    Order statistics and binomial tails, whose p-values are joined as by Fisher 1932: see ``docs/audit.md``.
+
     Parameters
     ----------
     null_scores : independent scores under :math:`P` (without the record), in any order, infinite ones allowed
@@ -364,16 +352,6 @@ def empirical(
     thresholds
         Scores at or above which the test rejects. If you fix them before seeing the data, the bounds are
         tighter; None: bounds hold for every threshold, also one that was chosen by the scores.
-
-    Returns
-    -------
-    Empirical
-        With ``epsilon(delta)``, ``delta(epsilon)`` and ``mu()``, lower bounds on privacy loss; ``estimate``,
-        ``band``, ``upper`` and ``refutes(claim)``.
-
-    Notes
-    -----
-    Order statistics and binomial tails, whose p-values are joined as by Fisher 1932: see ``docs/audit.md``.
 
     Examples
     --------
@@ -420,13 +398,6 @@ class LossSample:
     Parameters
     ----------
     under_p, under_q, confidence : as ``from_losses`` takes them; the draws are kept sorted
-
-    Examples
-    --------
-    >>> sample = LossSample([-1.0] * 73 + [1.0] * 27, [-1.0] * 27 + [1.0] * 73, confidence=0.9)
-    >>> f"{sample.delta(0.0):.3f}"
-    '[0.342, 0.584]'
-
     """
 
     under_p: Array
@@ -468,8 +439,6 @@ class LossSample:
     def delta(self, epsilon: Number | Numbers) -> Bounds:
         r"""Bound delta(epsilon), epsilon in nats, on both sides; each entry alone holds at the confidence.
 
-        Notes
-        -----
         :math:`\delta(\varepsilon) = E_Q (1 - e^{\varepsilon - L})_+` for :math:`\varepsilon > 0`, and
         :math:`1 - e^\varepsilon E_P \min(1, e^{L - \varepsilon})` below: means of numbers in :math:`[0, 1]`,
         bounded as in "Probability inequalities for sums of bounded random variables", Hoeffding 1963, Theorem
@@ -531,19 +500,15 @@ def _largest_mean(mean: float, divergence: float) -> float:
 def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: float = 0.95) -> LossSample:
     r"""Estimate a curve from draws of its privacy loss L = log dQ/dP, and bound delta at given losses.
 
+    The bounds take the draws for exact. Draws that refute :math:`E_P[e^L] \le 1` or :math:`E_Q[e^{-L}] \le
+    1`, as they do with the two arrays exchanged, are refused (draws in order with probability :math:`2 \cdot
+    10^{-9}` at most).
+
     Parameters
     ----------
     losses_under_p : independent draws under :math:`P`, in nats; one-dimensional, +inf cannot occur
     losses_under_q : independent draws under :math:`Q`, -inf cannot occur
     confidence : probability in (0, 1) with which ``delta`` holds at one loss
-
-    Returns
-    -------
-    LossSample
-        With ``estimate``, an approximate curve that proves nothing, and ``delta(epsilon)``, bounds. The
-        bounds take the draws for exact. Draws that refute :math:`E_P[e^L] \le 1` or
-        :math:`E_Q[e^{-L}] \le 1`, as they do with the two arrays exchanged, are refused (draws in order with
-        probability :math:`2 \cdot 10^{-9}` at most).
 
     Examples
     --------

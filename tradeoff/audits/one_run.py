@@ -60,20 +60,12 @@ ORDER = "canaries are taken in an order that does not depend on observations of 
 class OneRun(Displayed):
     """Guesses at the coins that included canaries or left them out, and how many were right.
 
-    Parameters
-    ----------
-    correct, guesses, canaries, delta, confidence, assumptions, sequential : as ``one_run`` takes them
-
-    Notes
-    -----
     All statements bound the same chance, that of at least ``correct`` right guesses; so the smallest p-value
     of a claim, over all parameters, is one.
 
-    Examples
-    --------
-    >>> audit = OneRun(correct=90, guesses=100, canaries=1000)
-    >>> round(audit.epsilon, 3), round(audit.p_value(epsilon=1.0), 4)
-    (1.631, 0.0)
+    Parameters
+    ----------
+    correct, guesses, canaries, delta, confidence, assumptions, sequential : as ``one_run`` takes them
     """
 
     correct: int
@@ -242,12 +234,8 @@ class OneRun(Displayed):
     def refutes(self, claim: Any) -> Refutation:
         r"""Test whether the claim is a guarantee for every canary, in both orders.
 
-        Parameters
-        ----------
-        claim : a curve, a plan or a mechanism; for a curve that is not symmetric the either-order envelope
+        It is a curve, of which the either-order envelope is tested, a plan or a mechanism.
 
-        Notes
-        -----
         The p-value is the least of ``p_value`` over the claim's privacy profile, and of the f-DP bound. With
         :math:`r_k = E[C; C \ge k]/m` and :math:`h_k = E[G - C; C \ge k]/m` for :math:`C` right ones of
         :math:`G` guesses, whether canary :math:`i` is guessed right with :math:`k - 1` others right is as
@@ -401,11 +389,6 @@ def one_run(
         :math:`\varepsilon`-DP: ``mu`` is 0. With them ``canaries`` counts those taken so far, guessed or
         skipped; they are taken in an order that does not depend on observations of those not yet taken, as
         canaries of successive steps, or of training runs of their own, are.
-
-    Returns
-    -------
-    OneRun
-        With ``epsilon`` and ``mu``, lower bounds; ``p_value(epsilon)`` and ``refutes(claim)``.
 
     Examples
     --------

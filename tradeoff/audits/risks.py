@@ -23,6 +23,9 @@ def risks(
 ) -> Table:
     r"""Bound the success of the best attackers with all other records, for any computing power.
 
+    No attacker does better than the column upper (in the last row: errs less than lower); some reach the
+    other side if f is the curve of a pair.
+
     Parameters
     ----------
     f : a curve; a one-order curve covers attacks in that order only, so use ``guarantee()`` of a plan
@@ -31,12 +34,6 @@ def risks(
     prior : probability in (0, 1) of membership, the alternative, for precision, posteriors and Bayes risk
     recall : true-positive rates in (0, 1]
     outcome : probabilities in (0, 1) of outcomes that are left out of a bound on the posterior
-
-    Returns
-    -------
-    Table
-        Columns risk, at, lower, upper. No attacker does better than upper (in the last row: errs less than
-        lower); some reach the other side if f is the curve of a pair.
 
     Notes
     -----

@@ -40,6 +40,8 @@ _REMEDY = "certify curve.lower and curve.upper, which are polygons"
 def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None = None) -> Certificate:
     """Return bounds on one answer that ``verify`` proves from the certificate alone.
 
+    They are the bounds of the engines where the verifier proves them, or wider ones that it does prove.
+
     Parameters
     ----------
     curve
@@ -49,11 +51,6 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
     question : ``"delta"``, ``"epsilon"`` or ``"beta"``
     at : the epsilon in nats, the delta or the type I error
     tol : width that the bounds must reach: absolute for epsilon, relative for delta and beta
-
-    Returns
-    -------
-    Certificate
-        The bounds of the engines where the verifier proves them, or wider ones that it does prove.
 
     Raises
     ------

@@ -322,6 +322,9 @@ def compare(
 ) -> Comparison:
     """Compare the exact answers of a curve with those of limit theorems and textbook composition.
 
+    A row ``under_reports`` where its method claims more privacy than the exact bounds allow, on a question or
+    on the curve at 129 type I errors; ``unsafe`` has the amounts and the places.
+
     Parameters
     ----------
     curve : the guarantee, usually a product of curves or its either-order envelope
@@ -331,12 +334,6 @@ def compare(
         mapping from names to anything that ``tradeoff.plot`` draws.
     delta, epsilon, alpha : values at which epsilon, delta (epsilon in nats) and beta are compared
     step : called with the name of each method before it answers
-
-    Returns
-    -------
-    Comparison
-        Table, figure and data; ``under_reports`` where a method claims more privacy than the exact bounds
-        allow, on a question or on the curve at 129 type I errors; ``unsafe`` has the amounts and the places.
 
     Examples
     --------

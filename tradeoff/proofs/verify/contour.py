@@ -30,20 +30,7 @@ from flint import acb, acb_mat, arb, ctx
 
 from tradeoff.errors import VerificationError
 from tradeoff.proofs.certificate import Description
-from tradeoff.proofs.verify.laws import (
-    LIMITS,
-    Atoms,
-    Bell,
-    Law,
-    Nodes,
-    Pair,
-    Slab,
-    dot,
-    infinite_mass,
-    maximum,
-    read_law,
-    require,
-)
+from tradeoff.proofs.verify import laws
 
 
 class Tilt(NamedTuple):
@@ -63,15 +50,15 @@ class Product:
 
     def __init__(self, factors: Sequence[Description], *, reverse: bool = False) -> None:
         self.square = arb(0)
-        self.factors: list[tuple[Law, int]] = []
+        self.factors: list[tuple[laws.Law, int]] = []
         for factor in factors:
             complete = factor.keys() == {"law", "count"}
-            require("factor", complete, f"must be a law and a count, got {sorted(factor)}")
-            n, law = factor["count"], read_law(factor["law"])
+            laws.require("factor", complete, f"must be a law and a count, got {sorted(factor)}")
+            n, law = factor["count"], laws.read_law(factor["law"])
             valid = type(n) is int and 0 < n <= 10**12
-            require("count", valid, f"must be an integer in [1, 10^12], got {n!r}")
+            laws.require("count", valid, f"must be an integer in [1, 10^12], got {n!r}")
             match law:
-                case (Bell() as bell,) if list(map(len, bell.used())) == [1, 1]:
+                case (laws.Bell() as bell,) if list(map(len, bell.used())) == [1, 1]:
                     ((p_mean,), (q_mean,)) = bell.used()  # one normal law each, both of variance 1
                     self.square += n * (q_mean - p_mean) ** 2
                 case _:
@@ -83,19 +70,19 @@ class Product:
         """Q(L = inf) = 1 - prod (1 - mass)^n."""
         finite = arb(1)
         for parts, n in self.factors:
-            finite *= (1 - infinite_mass(parts)) ** n
+            finite *= (1 - laws.infinite_mass(parts)) ** n
         return 1 - finite
 
     @cached_property
     def unlisted(self) -> arb:
         """From 0 to the mass of all atoms that are not listed, which a sum over the listed ones may miss."""
-        masses = (n * part.rest for parts, n in self.factors for part in parts if isinstance(part, Atoms))
+        masses = (n * part.rest for law, n in self.factors for part in law if isinstance(part, laws.Atoms))
         return arb(0).union(sum(masses, arb(0)).upper())
 
     @cached_property
     def sup_loss(self) -> arb:
         """Upper bound on the finite losses."""
-        losses = [n * maximum(part.sup_loss() for part in parts) for parts, n in self.factors]
+        losses = [n * laws.maximum(part.sup_loss() for part in parts) for parts, n in self.factors]
         return arb.pos_inf() if self.square > 0 else sum(losses, arb(0))
 
     def tilt(self, c: float) -> Tilt:
@@ -105,14 +92,15 @@ class Product:
         log_m = self.square * (arb(c) ** 2 - c) / 2
         mean, variance = float(self.square * (arb(c) - arb(1) / 2)), float(self.square)
         for parts, n in self.factors:
-            bits = min(20 + n.bit_length(), LIMITS.bits)  # of one round, so that n of them keep some 20
+            bits = min(20 + n.bit_length(), laws.LIMITS.bits)  # of one round, so that n of them keep some 20
             with ctx.workprec(3 * bits):
                 weight, loss, error = gather_nodes(parts, arb(c), 0.0, bits)
             m_of_one = sum(weight, arb(0)).real
             log_m += n * (m_of_one + error * arb(0, 1)).log()  # arb(0, 1) is [-1, 1]
-            centre = (dot(weight, loss).real / m_of_one).mid()
+            centre = (laws.dot(weight, loss).real / m_of_one).mid()
             mean += n * float(centre)
-            variance += n * float(dot(weight, [(x - centre) * (x - centre) for x in loss]).real / m_of_one)
+            squares = [(x - centre) * (x - centre) for x in loss]
+            variance += n * float(laws.dot(weight, squares).real / m_of_one)
         self._tilts[c] = Tilt(log_m, mean, variance)
         return self._tilts[c]
 
@@ -140,12 +128,13 @@ class Product:
         if half_square > 0:
             result = [(half_square * (z * z - z)).exp() for z in points]
         for parts, n in self.factors:
-            slabs = [part for part in parts if isinstance(part, Slab) and all(part.single)]  # in closed form
+            # Transforms of these are closed forms.
+            slabs = [part for part in parts if isinstance(part, laws.Slab) and all(part.single)]
             bits = math.ceil(8 - goal / math.log(2)) + n.bit_length()  # 8 more for the sums to lose
             others = tuple(part for part in parts if part not in slabs)
             nodes = gather_nodes(others, arb(c), step * count, bits)
             message = f"{len(nodes.loss)} nodes at {count} frequencies take too long"
-            require("claim", len(nodes.loss) * count <= 2**25, message)  # phases: some seconds
+            laws.require("claim", len(nodes.loss) * count <= 2**25, message)  # phases: some seconds
             error = nodes.error * acb(arb(0, 1), arb(0, 1))  # a square about 0
             of_one = [value + error for value in phased_sums(nodes, step, count)]
             for slab in slabs:
@@ -154,15 +143,15 @@ class Product:
         return result
 
 
-def gather_nodes(parts: Law, c: arb, top: float, bits: int) -> Nodes:
+def gather_nodes(parts: laws.Law, c: arb, top: float, bits: int) -> laws.Nodes:
     """Return the nodes of all parts as one sum: M(c + iy) = sum w e^(iy loss) +- error for 0 <= y <= top."""
     each_part = [part.nodes(c, top, bits) for part in parts]
     weight = [each for nodes in each_part for each in nodes.weight]
     loss = [each for nodes in each_part for each in nodes.loss]
-    return Nodes(weight, loss, sum((nodes.error for nodes in each_part), arb(0)))
+    return laws.Nodes(weight, loss, sum((nodes.error for nodes in each_part), arb(0)))
 
 
-def phased_sums(nodes: Nodes, step: float, count: int) -> list[acb]:
+def phased_sums(nodes: laws.Nodes, step: float, count: int) -> list[acb]:
     """Return sum w e^(ik step loss), without the error of the nodes, for k = 0 ... count - 1.
 
     With k = j row + i, 0 <= i < row, it is entry (i, j) of one product of matrices with a column for each
@@ -186,15 +175,15 @@ class AtomSum:
     def __init__(self, product: Product) -> None:
         self.constant = product.mass_at_infinity + product.unlisted  # of all deltas
         self.atoms = [(arb(1), arb(1))]
-        require("factors", product.square == 0, "a density is not a sum of atoms")
+        laws.require("factors", product.square == 0, "a density is not a sum of atoms")
         for parts, n in product.factors:
-            finite = [part.finite() for part in parts if isinstance(part, Atoms)]
-            require("factors", len(finite) == len(parts), "a density is not a sum of atoms")
+            finite = [part.finite() for part in parts if isinstance(part, laws.Atoms)]
+            laws.require("factors", len(finite) == len(parts), "a density is not a sum of atoms")
             of_one = [pair for pairs in finite for pair in pairs]
             # ``math.comb`` of large numbers is slow, and ``_multinomial`` needs an atom.
-            is_small = n == 1 or 0 < len(of_one) * n < LIMITS.atoms**2
+            is_small = n == 1 or 0 < len(of_one) * n < laws.LIMITS.atoms**2
             count = math.comb(n + len(of_one) - 1, n) if is_small else math.inf
-            require("factors", len(self.atoms) * count <= LIMITS.atoms, "too many atoms to add up")
+            laws.require("factors", len(self.atoms) * count <= laws.LIMITS.atoms, "too many atoms to add up")
             power = of_one if n == 1 else list(_multinomial(of_one, n))
             self.atoms = [(p * p_n, q * q_n) for p, q in self.atoms for p_n, q_n in power]
 
@@ -205,7 +194,7 @@ class AtomSum:
         return self.constant + total
 
 
-def _multinomial(atoms: list[Pair], n: int) -> Iterator[Pair]:
+def _multinomial(atoms: list[laws.Pair], n: int) -> Iterator[laws.Pair]:
     """Yield the atoms of the n-th power: n!/(k_1! ... k_m!) p_1^k_1 ... p_m^k_m, and the same of Q.
 
     One atom for each k_1 + ... + k_m = n: of k_1 = k, and of the (n - k)-th power of the other atoms.

@@ -21,16 +21,11 @@ _BITS = 256  # of the balls; twice as many with each effort
 
 
 def verify(certificate: Certificate) -> Verification:
-    """Prove the bounds of a certificate from its laws alone, in ball arithmetic.
+    """Prove the bounds of a certificate from its laws alone, in ball arithmetic, and report how.
 
     Parameters
     ----------
     certificate : the result of ``certify``, or of ``Certificate.from_json``
-
-    Returns
-    -------
-    Verification
-        Every comparison that was made, and the assumptions.
 
     Raises
     ------
