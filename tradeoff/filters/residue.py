@@ -146,7 +146,8 @@ class ResidueFilter(Filter):
     def _cost(self, curve: TradeOff) -> tuple[float, float]:
         """Return the sums over the factors of charge/mu^2 and of -log(1 - leak), rounded up.
 
-        Gaussian factors are charged mu_k^2 and failures their mass; the others one after the other.
+        Gaussian factors are charged mu_k^2 and failures their mass; the others, if few, one after the other,
+        else as one curve. Where losses are unbounded and f >= G_mu costs less, that is the charge.
         """
         factors = curve.factors.items()
         shares = [rational(n) * square(float(f.mu), self.mu) for f, n in factors if isinstance(f, Gaussian)]

@@ -96,7 +96,10 @@ def discrete_laplace(scale: Rational | float, rng: np.random.Generator | None = 
 
 
 def _laplace(t: int, s: int, bits: _Bits) -> int:
-    """Draw u + t v, geometric with rate 1/t, divide by s (scale = t/s), give it a sign; -0 is drawn again."""
+    """Draw u + t v, geometric with rate 1/t, divide by s (scale = t/s), give it a sign; -0 is drawn again.
+
+    u < t has a probability proportional to e^(-u/t), and v one proportional to e^-v.
+    """
     while True:
         u = _below(t, bits)
         if not _heads_exp(u, t, bits):

@@ -55,10 +55,9 @@ def _steps(history: Any) -> list[Step]:
     except DomainError:
         raise
     except (TypeError, ValueError) as error:
+        allowed = "a list of (noise_multiplier, sample_rate, steps)"
         remedy = "give accountant.history, accountant.state_dict() or a checkpoint, torch.load(path)"
-        raise domain(
-            "history", history, "a list of (noise_multiplier, sample_rate, steps)", remedy
-        ) from error
+        raise domain("history", history, allowed, remedy) from error
 
 
 def _step(sigma: Any, rate: Any, steps: Any, batches: Any = 1) -> Step:

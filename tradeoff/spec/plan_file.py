@@ -67,7 +67,7 @@ class PlanFile(Displayed):
 
 
 def check_questions(name: str, values: Any, label: str | None = None) -> tuple[float, ...]:
-    """Return one number, or a list of them, in the range of a question."""
+    """Return one number, or a list of them, in the range of a question; ``label`` names it in errors."""
     low, high = QUESTIONS[name]
     each_of = values if isinstance(values, list | tuple) else (values,)
     return tuple(number(label or name, each, low, high) for each in each_of)

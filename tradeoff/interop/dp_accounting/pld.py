@@ -171,7 +171,7 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     p, q, loss = (make_bounds(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
     places = clip(loss, -far_loss, far_loss) / step
     high = np.ceil(places.upper)
-    low = np.where(loss.lower < -far_loss, high, np.floor(places.lower))  # not known: all goes up
+    low = np.where(loss.lower < -far_loss, high, np.floor(places.lower))  # below -far_loss all goes up
     points = np.max(high, initial=0.0) - np.min(low, initial=0.0) + 1
     if points > most:
         least = f"at least {step * points / most:.2g}"
