@@ -162,7 +162,7 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
 
 
 def composition(curve: TradeOff) -> TradeOff:
-    """Return the product inside a guarantee that is the greater of it and of the curve of its zCDP."""
+    """Return the product of max(product, curve of its zCDP), which some plans guarantee; others as is."""
     if isinstance(curve, Maximum) and isinstance(curve.operands[0], Tensor) and not curve.exact:
         return limited(curve.operands[0], curve.tightness)
     return curve
