@@ -12,20 +12,14 @@ from tradeoff.intervals.functions import rational
 def to_frame(curve: TradeOff) -> dict[str, Array]:
     """Return rows (alpha, beta) of a polygon at or below a curve, for ``fdp::fdp(frame)`` in R.
 
+    They are the vertices of ``curve.lower``, both coordinates rounded down, and points of it at equal steps,
+    at least 100: ``"alpha"`` increases from 0 to 1, ``"beta"`` falls to 0, convex to a few units of
+    :math:`2^{-53}`. Two neighbours lie at or below one edge, and so does the chord that R draws between them.
+    R's ``read.csv`` reads the file of ``pandas.DataFrame(...).to_csv``.
+
     Parameters
     ----------
     curve : any curve; ``guarantee()`` of a plan
-
-    Returns
-    -------
-    dict of ndarray
-        ``"alpha"`` increasing from 0 to 1, ``"beta"`` falling to 0, at least 100 rows, convex to a few units
-        of :math:`2^{-53}`. R's ``read.csv`` reads the file of ``pandas.DataFrame(...).to_csv``.
-
-    Notes
-    -----
-    The vertices of ``curve.lower``, both coordinates rounded down, and points of it at equal steps. Two
-    neighbours lie at or below one edge, and so does the chord that R draws between them.
 
     Examples
     --------

@@ -37,6 +37,10 @@ def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
 def from_measure(measure: Any, distance: Any) -> TradeOff:
     r"""Return the curve that a privacy measure of OpenDP guarantees.
 
+    Approximate measures let both laws leave out events of probability :math:`\delta`, known to the adversary
+    at worst: :math:`f \otimes f_{0,\delta}`. Releases amplified by one shared sample are not compositions of
+    their measures: write ``subsample(f @ g, p)``.
+
     Parameters
     ----------
     measure
@@ -45,12 +49,6 @@ def from_measure(measure: Any, distance: Any) -> TradeOff:
         (rho), ``"Approximate(ZeroConcentratedDivergence)"`` (rho, delta), ``"RenyiDivergence"`` (a function
         of the order).
     distance : the privacy parameter or pair of them, or the profile
-
-    Notes
-    -----
-    Approximate measures let both laws leave out events of probability :math:`\delta`, known to the adversary
-    at worst: :math:`f \otimes f_{0,\delta}`. Releases amplified by one shared sample are not compositions of
-    their measures: write ``subsample(f @ g, p)``.
 
     Examples
     --------

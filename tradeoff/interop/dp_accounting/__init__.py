@@ -365,23 +365,17 @@ def _fields(event: Any, *names: str) -> list[Any]:
 def to_event(curve: TradeOff, *, failure: float) -> Any:
     r"""Return an event at or below a curve that every accountant can compose: a Gaussian and a failure.
 
+    It is ``GaussianDpEvent(1/mu)``, :math:`\mu =` ``curve.gdp(failure).mu``, with the noise rounded down;
+    composed with ``EpsilonDeltaDpEvent(0, failure)`` where failure > 0; or ``NonPrivateDpEvent`` where
+    :math:`\mu` is infinite: :math:`f \ge G_\mu \otimes f_{0,\text{failure}}` at every :math:`\alpha`, and both
+    factors are symmetric, so the event covers both orders. Read it under ADD_OR_REMOVE_ONE: accountants that
+    double Gaussians under REPLACE_ONE only lose. ``MissingExtraError`` if dp_accounting has no
+    ``EpsilonDeltaDpEvent``, as 0.6.
+
     Parameters
     ----------
     curve : a curve of either order
     failure : probability in [0, 1] that the Gaussian leaves out; 0 gives the Gaussian alone
-
-    Returns
-    -------
-    DpEvent
-        ``GaussianDpEvent(1/mu)``, :math:`\mu =` ``curve.gdp(failure).mu``, with the noise rounded down;
-        composed with ``EpsilonDeltaDpEvent(0, failure)`` where failure > 0. ``NonPrivateDpEvent`` where
-        :math:`\mu` is infinite. Read it under ADD_OR_REMOVE_ONE: accountants that double Gaussians under
-        REPLACE_ONE only lose. ``MissingExtraError`` if dp_accounting has no ``EpsilonDeltaDpEvent``, as 0.6.
-
-    Notes
-    -----
-    :math:`f \ge G_\mu \otimes f_{0,\text{failure}}` at every :math:`\alpha`; both factors are symmetric, so
-    the event covers both orders.
 
     Examples
     --------
