@@ -367,9 +367,9 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
 
     It is ``GaussianDpEvent(1/mu)``, :math:`\mu =` ``curve.gdp(failure).mu``, with the noise rounded down;
     composed with ``EpsilonDeltaDpEvent(0, failure)`` where failure > 0; or ``NonPrivateDpEvent`` where
-    :math:`\mu` is infinite: :math:`f \ge G_\mu \otimes f_{0,\text{failure}}` at every :math:`\alpha`, and both
-    factors are symmetric, so the event covers both orders. Read it under ADD_OR_REMOVE_ONE: accountants that
-    double Gaussians under REPLACE_ONE only lose. ``MissingExtraError`` if dp_accounting has no
+    :math:`\mu` is infinite. :math:`f \ge G_\mu \otimes f_{0,\text{failure}}` at every :math:`\alpha`, and
+    both factors are symmetric, so the event covers both orders. Read it under ADD_OR_REMOVE_ONE: accountants
+    that double Gaussians under REPLACE_ONE only lose. ``MissingExtraError`` if dp_accounting has no
     ``EpsilonDeltaDpEvent``, as 0.6.
 
     Parameters
