@@ -338,7 +338,7 @@ class Contour:
         return self._log_m(c) - (arb(c) - 1) * x + log_kappa
 
     def bound(self, x: float) -> arb:
-        """Enclose psi(x): (step/pi) e^(-(c - 1) x) Re sum_k of the terms, and all errors.
+        """Enclose psi(x): (step/pi) e^(-(c - 1) x) Re sum_k e^(-ik step x) term_k, and all errors.
 
         The sum over negative frequencies is the conjugate of that over positive ones.
         """
