@@ -197,3 +197,5 @@ def test_crowded_and_empty_losses_are_answered():
     assert -5e-7 < mixed.bounds.epsilon(4.1e-7).lower <= mixed.bounds.epsilon(4.1e-7).upper <= 0
     tiny = to.certify(to.subsample(to.PureDP(1.0), 0.1), "beta", 5e-324)
     assert 1 - 1e-12 < tiny.lower <= tiny.upper <= 1
+    shifted = to.LocationShift(scipy.stats.logistic(), 3e-16) @ to.PureDP(1.0) ** 1249  # a line at c = 1/2
+    assert 0.999 < shifted.bounds.delta(0.1).lower <= 1.0

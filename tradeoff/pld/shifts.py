@@ -228,7 +228,7 @@ class LaplaceTransform(Transform):
         """Return rho - 1 of some rows, and its error: fall is cos b - 1, lag b - sin b, bend D and pole p."""
         each = self.epsilon, self.cosh, self.sinh, self.rest, self.bend, self.atomic
         epsilon, cosh, sinh, rest, bend, atomic = (x[rows] for x in each)
-        b, pole = epsilon * y, 0.5 / (self.k + 1j * np.maximum(y, 1e-300))
+        b, pole = epsilon * y, 0.5 / (self.k + 1j * np.where(y > 0, y, 1.0))
         s, sine, fall = np.minimum(b, 1.0), np.sin(b), -2 * np.sin(b / 2) ** 2
         lag, slow = b - sine, b < 1
         lag[slow] = -b[slow] * _sinhc_rise(-(b[slow] ** 2))
