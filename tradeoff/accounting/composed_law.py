@@ -94,7 +94,8 @@ class CellLine:
         """Bound the aliases of cells [a, b], divided by max|g|.
 
         The first one to the right is of losses L >= a + T, T the period, where e^(cL) <=
-        e^(c'L - (c' - c)(a + T)) for c' > c (Chernoff's bound); likewise to the left of b.
+        e^(c'L - (c' - c)(a + T)) for c' > c, ``log_m`` >= K(c') (Chernoff's bound); likewise to the left of
+        b. Each further one is at most e^(-|c' - c| T) of the one before. A bound of e^60 bounds nothing.
         """
         period, result = 2 * np.pi / self.line.step, np.zeros(len(a))
         for side, x in ((self.line.left, b), (self.line.right, a)):
@@ -365,6 +366,7 @@ class ComposedLaw(PrivacyLossDistribution):
         """Bound excess and deficit of parts between cuts of the cells between edges: rows as in ``_cells``.
 
         Of a part [a', b'] of [a, b], Q - e^a P is its excess and (e^a' - e^a) P, and its deficit likewise.
+        Exponents err by at most 16 units of their terms, products by 32, and e^-h by h more.
         """
         result = np.empty((4, len(cuts) - 1))
         owner = np.searchsorted(start, np.arange(len(cuts) - 1), side="right") - 1
@@ -383,7 +385,7 @@ class ComposedLaw(PrivacyLossDistribution):
                 (-c, deficit, q * down, off[3] + off[1] * down),
             )
             for side, (exponent, value, more, off_by) in enumerate(values):
-                root = np.exp((log_m + exponent * a) / 2)  # by halves, as neither may be a float
+                root = np.exp((log_m + exponent * a) / 2)  # by halves: its square may be no float
                 error = off_by * (1 + 1e-9) + (32 + 4 * h) * UNIT * (np.abs(value) + np.abs(more))
                 low = np.maximum(value + more - error, 0.0) * root * root * np.maximum(1 - slip, 0.0) - TINY
                 high = (value + more + error) * root * root * np.exp(slip) + TINY

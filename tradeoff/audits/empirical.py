@@ -256,7 +256,7 @@ class Empirical(Displayed):
         return alpha, beta
 
     def grid(self) -> TextTable:
-        """Return the table that is printed."""
+        """Return the table that is printed, with a remedy if only the exchanged samples show a loss."""
         limits = {f"ε({delta:g})": self.epsilon(delta) for delta in (1e-5, 1e-3, 0.1)} | {"μ": self.mu()}
         head = f"{type(self).__name__}: {self._described}, confidence {exactly(self.confidence)}"
         remedy = "exchange null and alternative if larger scores favour the null"

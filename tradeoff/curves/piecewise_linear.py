@@ -77,7 +77,7 @@ class PiecewiseLinear(TradeOff):
         vertices = checked(x, y, rounded=rounded)
         if is_rational:
             curve = self.of_checked(*canonical(*vertices), is_rational=True)
-        else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
+        else:  # the hull of the numbers as given, in integers, and no vertex above 1 - alpha by a rounding
             given = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
             curve = self.of_wholes(*zip(*hull([(a, min(b, ONE - a)) for a, b in given]), strict=True))
         vars(self).update(vars(curve))

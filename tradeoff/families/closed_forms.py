@@ -60,7 +60,7 @@ def fractions(factors: Factors, new: Factors) -> Factors:
 
 
 def simplified(factors: Factors, new: Factors) -> Factors:
-    """Apply every identity once, in order."""
+    """Apply every identity once, in order: no product is 1 - alpha, or 0, unless a factor is."""
     for identity in (unit, absorbing, semigroups, fractions):
         factors = identity(factors, new)
     return factors or {Identity(): 1}

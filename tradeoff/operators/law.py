@@ -326,7 +326,10 @@ def _continuous_cdf(law: PrivacyLossDistribution, t: float, sign: float, under: 
 
 
 def _cell_below(law: PrivacyLossDistribution, t: float, sign: float) -> tuple[Bounds, Bounds, Bounds]:
-    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ without atoms; return b, certainly on one side of t, too."""
+    """Bound Q(L <= b) and E_P (1 - e^(L - b))^+ without atoms; return b, too.
+
+    It is certainly below t for ``sign`` -1, above for 1, also for losses that are ``edge_error`` off.
+    """
     step = _NEIGHBOUR * (1 + abs(t))
     while float(law.edge_error(np.array([t + sign * step]))[0]) > step:
         step *= 2

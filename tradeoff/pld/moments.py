@@ -220,7 +220,7 @@ class FiniteLaw:
         return Bounds(*self._given_finite(*total(each)))
 
     def _atoms_off(self) -> Array:
-        """Bound the errors of the shifted losses x of atoms."""
+        """Bound the errors, in nats, of the losses x of atoms: their own, that of a sum, and of the shift."""
         atoms = self.law.atoms
         return 2 * atoms.error + 4 * UNIT * (np.abs(atoms.loss) + abs(self.shift)) + self._shift_error
 

@@ -155,7 +155,10 @@ class Symbolic(TradeOff):
 
     @cached_property
     def _derivative(self) -> tuple[Any, Any]:
-        """Derivative and its symbol, which is positive for SymPy."""
+        """Derivative and its symbol, positive so that SymPy simplifies roots and logarithms.
+
+        Kinks become branches of a Piecewise first: of Max, SymPy's derivative is a Heaviside function.
+        """
         alpha = sympy.Dummy("alpha", positive=True)
         formula = self.expr.subs(self.alpha, alpha)
         return formula.rewrite([sympy.Max, sympy.Min, sympy.Abs], sympy.Piecewise).diff(alpha), alpha
