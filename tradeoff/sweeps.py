@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.accounting.options import Cache, shared_cache
+from tradeoff.accounting.options import SHARED, Cache, set_context
 from tradeoff.atomic_write import atomic_write
 from tradeoff.curves.parameters import workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
@@ -289,7 +289,7 @@ def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[d
 def _answer(function: Callable[..., Any], point: dict[str, Any], cache: Cache[Any]) -> dict[str, Any]:
     """Return the columns of one answer."""
     try:
-        with shared_cache(cache):
+        with set_context(SHARED, cache):
             value = function(**point)
     except Exception as error:
         message = " ".join(str(error).split())

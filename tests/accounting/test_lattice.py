@@ -141,7 +141,7 @@ def test_reach_ends_where_tilted_masses_are_floats():
 def test_answer_stops_where_refinement_gains_nothing(known, widths, rooms, monkeypatch):
     engine, calls = LatticeEngine([GaussianLaw(1.0)], [3]), []
 
-    def delta(x, effort, _answer):
+    def delta(x, effort):
         calls.append(effort)
         half, room = widths[len(calls) - 1] / 2, rooms[len(calls) - 1]
         return _Answers(*(np.full(len(x), each) for each in (0.5 - half, 0.5 + half, room)))

@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 
 import tradeoff as to
+from tradeoff.accounting.options import OPTIONS, QueryOptions, set_context
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 
@@ -119,3 +120,12 @@ def test_the_order_of_factors_does_not_matter(factors):
     assert one == other
     for kind, at in QUESTIONS[::3]:
         assert answer(one, kind, at) == answer(other, kind, at)
+
+
+def test_whole_curves_are_kept_for_last_four_choices_of_options():
+    f, made = to.Gaussian(1.0), []
+    for memory, jobs in ((2**20, 1), (2**21, 1), (2**22, 1), (2**22, 2), (2**22, 3), (2**23, 1), (2**20, 1)):
+        with set_context(OPTIONS, QueryOptions(memory=memory, jobs=jobs)):
+            made.append(f.lower)
+    assert made[3] is made[4]  # as two and three jobs are one choice
+    assert made[0] is not made[-1]  # the oldest of five was dropped

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.curves import product as product_module
+from tradeoff.accounting.planner import Composition
 from tradeoff.errors import DomainError, MissingExtraError, PrecisionError, SweepError, Undecided
 from tradeoff.sweeps import Table
 
@@ -141,13 +141,13 @@ def test_sweep_answers_equal_single_calls(function, grid):
 
 def test_sweep_composes_equal_products_once_and_streams_rows_before_a_failure(monkeypatch):
     composed = []
-    compose = product_module._Engines.__init__
+    compose = Composition.__init__
 
-    def counted(self, factors, *, symmetric):
-        composed.append(tuple(factors.items()))
-        compose(self, factors, symmetric=symmetric)
+    def counted(self, laws, counts, **options):
+        composed.append((*map(type, laws), *counts))
+        compose(self, laws, counts, **options)
 
-    monkeypatch.setattr(product_module._Engines, "__init__", counted)
+    monkeypatch.setattr(Composition, "__init__", counted)
     grid = {"sigma": [1.1], "rate": [0.01], "steps": [200, 300], "delta": [1e-5, 1e-7]}
     to.sweep(epsilon, grid)
     assert len(composed) == len(set(composed)) == 4  # both orders, two counts

@@ -261,11 +261,6 @@ class _Answers(NamedTuple):
     high: Array
     refinement_factor: Array
 
-    @classmethod
-    def none(cls, size: int) -> _Answers:
-        """Return trivial bounds."""
-        return cls(np.full(size, -np.inf), np.full(size, np.inf), np.ones(size))
-
 
 class Engine(ABC, Generic[Effort]):
     """Bounds on delta, epsilon and beta from enclosures that a subclass makes."""
@@ -338,7 +333,7 @@ class Engine(ABC, Generic[Effort]):
                 if (progress := query_options().progress) is not None:
                     progress(len(at) - sum(map(len, waiting.values())), len(at))
                 if question == "delta":
-                    result = self._at(at[which], effort, lambda e, x, _: bound_delta(e, x))
+                    result = self._at(at[which], effort)
                 elif question == "epsilon":
                     result = self._epsilon(at[which], effort)
                 else:
@@ -366,32 +361,25 @@ class Engine(ABC, Generic[Effort]):
                 break
         return low, self.tail_fallback(question, at, low, high)
 
-    def _at(
-        self,
-        x: Array,
-        effort: Effort,
-        answer: Callable[[Enclosure, Array, Index], Iterable[Array]],
-        delta: Array | None = None,
-    ) -> _Answers:
-        """Answer from enclosures at losses x; infinite bounds are trivial."""
-        result = _Answers.none(len(x))
-        for enclose, which in self.evaluation_points(x, delta) if len(x) else ():
+    def _at(self, x: Array, effort: Effort, level: Array | None = None) -> _Answers:
+        """Bound delta at losses x; or, near x, the least losses at which delta is at most ``level``."""
+        result = _Answers(np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x)))
+        for enclose, which in self.evaluation_points(x, level) if len(x) else ():
             if (e := enclose(effort)) is not None:
-                result.low[which], result.high[which] = answer(e, x[which], which)
+                at = x[which]
+                bounds = bound_delta(e, at) if level is None else bound_epsilon(e, level[which], at)
+                result.low[which], result.high[which] = bounds
                 result.refinement_factor[which] = e.refinement_factor
         return result
 
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
         """Locate each answer by cheap enclosures, then bound it there with full effort."""
-        coarse, aimed, result = (
-            self.coarse(effort),
-            self.loss_at_delta(delta).copy(),
-            _Answers.none(len(delta)),
-        )
-        rest, active = np.ones(len(delta), bool), np.arange(len(delta))
+        coarse, aimed, n = self.coarse(effort), self.loss_at_delta(delta).copy(), len(delta)
+        result = _Answers(np.full(n, -np.inf), np.full(n, np.inf), np.ones(n))
+        rest, active = np.ones(n, bool), np.arange(n)
         far = 100.0 * (1 + np.abs(aimed))  # an answer farther from the first guess is not followed
         for k in range(self.attempts) if coarse is not None else ():
-            moved = np.zeros(len(delta), bool)
+            moved = np.zeros(n, bool)
             for enclose, which in self.evaluation_points(aimed[active], delta[active] if k else None):
                 mine = active[which]
                 if coarse is not None and (e := enclose(coarse)) is not None:
@@ -411,9 +399,7 @@ class Engine(ABC, Generic[Effort]):
             if not len(active := np.flatnonzero(moved)):
                 break
         again = np.flatnonzero(rest)
-        level = delta[again]
-        fine = self._at(aimed[again], effort, lambda e, x, k: bound_epsilon(e, level[k], x), level)
-        for whole, part in zip(result, fine, strict=True):
+        for whole, part in zip(result, self._at(aimed[again], effort, delta[again]), strict=True):
             whole[again] = part
         return result
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
@@ -30,28 +31,29 @@ class Cache(Generic[Value]):
     threads that compute a value at the same time get the same one.
     """
 
-    def __init__(self, most: int, weight: Callable[[Value], int] = lambda _: 1) -> None:
+    def __init__(self, most: int, weight: Callable[[Value], int] | None = None) -> None:
         self.most, self.weight = most, weight
-        self._kept: dict[Hashable, Value] = {}
+        self._kept: dict[Hashable, tuple[Value, int]] = {}  # values with their weights, the oldest first
         self._total = 0
         self._lock = Lock()
 
     def of(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of ``key``, made if it is not there."""
+        """Return the value of ``key``, made if it is not there; without ``weight`` each weighs 1."""
         with self._lock:
             if key in self._kept:
-                return self._kept[key]
+                return self._kept[key][0]
         value = make()
+        weight = 1 if self.weight is None else self.weight(value)
         with self._lock:
-            self._total += 0 if key in self._kept else self.weight(value)
-            self._kept[key] = value
+            self._total += 0 if key in self._kept else weight
+            self._kept[key] = value, weight
             while len(self._kept) > 1 and self._total > self.most:
-                self._total -= self.weight(self._kept.pop(next(iter(self._kept))))
+                self._total -= self._kept.pop(next(iter(self._kept)))[1]
         return value
 
 
-# Caches by curve while equal curves share them.
-_SHARED: ContextVar[Cache[Any] | None] = ContextVar("shared", default=None)
+# Caches by curve while equal curves share what they first need inside a block.
+SHARED: ContextVar[Cache[Any] | None] = ContextVar("shared", default=None)
 
 
 @contextmanager
@@ -64,22 +66,27 @@ def set_context(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
         variable.reset(token)
 
 
-def shared_cache(memory: Cache[Any]) -> AbstractContextManager[Cache[Any]]:
-    """Let equal curves that are first used inside the block share one cache."""
-    return set_context(_SHARED, memory)
+def cached_by_options(make: Callable[[Any], Value]) -> Value:
+    """Return a property of curves, made once for each choice of query options; the last four are kept.
 
-
-def cache_by_options(owner: Hashable, name: str, make: Callable[[], Value]) -> Value:
-    """Return ``make()``, made once for the options of this question, of which an owner keeps the last four.
-
-    Equal owners share the results that they first need inside one ``shared_cache``.
+    Equal curves of one tightness (``exact`` or not) share what they first need where ``SHARED`` is set.
     """
-    caches, memory = vars(owner).setdefault("_caches", {}), _SHARED.get()
-    if name not in caches:
-        new: Cache[Any] = Cache(4)
-        caches[name] = new if memory is None else memory.of((name, owner), lambda: new)
-    result: Value = caches[name].of(query_options().choices, make)
-    return result
+
+    def cached(curve: Any) -> Value:
+        made, shared = vars(curve).setdefault("_caches", {}), SHARED.get()
+        if make not in made:
+            key = make, curve.tightness, curve
+            made[make] = {} if shared is None else shared.of(key, dict)
+        values, choices = made[make], OPTIONS.get().choices
+        if (value := values.get(choices)) is None:
+            value = values[choices] = make(curve)
+            for oldest in list(values)[:-4]:
+                values.pop(oldest, None)  # another thread may have dropped it
+        result: Value = value
+        return result
+
+    # A property has the type of its value.
+    return property(cached)  # type: ignore[return-value]
 
 
 def snap_to_grid(x: Array, spread: Array, apart: float) -> Array:
@@ -127,7 +134,7 @@ class QueryOptions:
         """Return the largest power of two of items of ``each`` bytes that fit, at least 2^10."""
         return 1 << max(10, (self.memory // each).bit_length() - 1)
 
-    @property
+    @cached_property
     def choices(self) -> tuple[Method | None, int, bool]:
         """The options on which an answer may depend.
 
@@ -136,7 +143,7 @@ class QueryOptions:
         return self.method, self.memory, self.jobs == 1
 
 
-_CURRENT: ContextVar[QueryOptions] = ContextVar(
+OPTIONS: ContextVar[QueryOptions] = ContextVar(
     "query_options",
     default=QueryOptions(),  # noqa: B039 - it is frozen
 )
@@ -144,12 +151,7 @@ _CURRENT: ContextVar[QueryOptions] = ContextVar(
 
 def query_options() -> QueryOptions:
     """Return the options of the question being answered."""
-    return _CURRENT.get()
-
-
-def query_context(options: QueryOptions) -> AbstractContextManager[QueryOptions]:
-    """Answer the questions inside with these options."""
-    return set_context(_CURRENT, options)
+    return OPTIONS.get()
 
 
 class Step(NamedTuple):
@@ -193,19 +195,15 @@ class Explanation(Displayed):
         return TextTable(rows, ("engine", "question", "width", "time", "why"), head, self.caveats)
 
 
-_TRACE: ContextVar[list[Step] | None] = ContextVar("trace", default=None)
+# Steps of the questions inside a block that explains them.
+TRACE: ContextVar[list[Step] | None] = ContextVar("trace", default=None)
 
 
 def record_step(step: Step) -> None:
     """Append a step to the active trace."""
-    steps = _TRACE.get()
+    steps = TRACE.get()
     if steps is not None:
         steps.append(step)
-
-
-def collect_steps() -> AbstractContextManager[list[Step]]:
-    """Collect the steps of all questions inside."""
-    return set_context(_TRACE, [])
 
 
 class Width(NamedTuple):

@@ -12,11 +12,10 @@ of its result; refining the result means refining the operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, overload
 
 from tradeoff._attached import CurveMethods
-from tradeoff.accounting.options import Explanation, cache_by_options
+from tradeoff.accounting.options import Explanation, cached_by_options
 from tradeoff.curves.hooks import CurveHooks, gathered
 from tradeoff.curves.parameters import Number, Numbers, number, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
@@ -355,12 +354,11 @@ class TradeOff(CurveHooks, CurveMethods):
             text = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(f"{text}; use {_ADVICE[name]}" if name in _ADVICE else text)
 
-    @property
+    @cached_by_options
     def _whole(self) -> Tabulated:
-        """Piecewise-linear bounds on f at every alpha, cached by query options."""
+        """Piecewise-linear bounds on f at every alpha."""
         self.require_numbers()
-        name = f"whole {self.tightness}"  # equal curves may differ in it
-        return cache_by_options(self, name, lambda: self._tabulated().described(self))
+        return self._tabulated().described(self)
 
     @property
     def lower(self) -> PiecewiseLinear:
@@ -408,18 +406,15 @@ class Derived(TradeOff):
     default those of polygons. ``rebuild(*operands, *parameters)`` makes the curve.
     """
 
-    operands: tuple[TradeOff, ...]
-    parameters: tuple[Any, ...] = ()
     name: str
     rebuild: Callable[..., TradeOff]
     composed = True
+    free_symbols: frozenset[Any] = frozenset()
 
-    def __init__(self, *operands: TradeOff) -> None:
-        self.operands = operands
-
-    @cached_property
-    def depth(self) -> int:
-        return 1 + max(operand.depth for operand in self.operands)
+    def __init__(self, *operands: TradeOff, parameters: tuple[Any, ...] = ()) -> None:
+        self.operands, self.parameters = operands, parameters
+        self.free_symbols = symbols_of(*operands, *parameters)
+        self.depth = 1 + max(operand.depth for operand in operands)
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
         return [place for operand in self.operands for place in operand.estimate_losses(alpha)]
@@ -427,10 +422,6 @@ class Derived(TradeOff):
     @property
     def symmetric(self) -> bool:
         return all(operand.symmetric for operand in self.operands)
-
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return symbols_of(*self.operands, *self.parameters)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

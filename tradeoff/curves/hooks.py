@@ -38,7 +38,6 @@ NOT_EXACT = (
 )
 """Note next to both bounds of a curve that is not ``exact``."""
 
-
 _STEEPEST = 700.0  # loss whose e^eps is still a float
 
 
@@ -74,10 +73,8 @@ class CurveHooks(ABC):
     composed: bool = False
     """Whether the numbers of the curve come from engines or from other curves, not from a closed form."""
 
-    @property
-    def depth(self) -> int:
-        """Number of operators nested in each other."""
-        return 0
+    depth: int = 0
+    """Number of operators nested in each other."""
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha), alpha in [0, 1]: the hook behind ``f(alpha)`` and ``f.bounds(alpha)``.
@@ -189,10 +186,8 @@ class CurveHooks(ABC):
         """
         return float(self.loss_bounds.upper)
 
-    @property
-    def leak(self) -> float | None:
-        """Delta if the curve is f_{0,delta}, which only scales the axes of another factor."""
-        return None
+    leak: float | None = None
+    """Delta if the curve is f_{0,delta}, which only scales the axes of another factor."""
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf), in nats, where there is a closed form."""

@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.accounting.options import Question, cache_by_options, measure
+from tradeoff.accounting.options import Question, cached_by_options, measure
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import PAIR, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
@@ -81,19 +83,20 @@ class Tensor(TradeOff):
     """
 
     composed = True
+    free_symbols: frozenset[Any] = frozenset()
 
     def __init__(self, factors: Mapping[TradeOff, int]) -> None:
         self.unordered = dict(factors)
-
-    @cached_property
-    def depth(self) -> int:
-        return max(factor.depth for factor in self.unordered)
+        self.free_symbols = frozenset().union(*map(attrgetter("free_symbols"), self.unordered))
+        self.depth = max(map(attrgetter("depth"), self.unordered))
+        # Whether a factor is f_{0,delta}, which only scales the axes of the others.
+        self.is_scaled = any(map(attrgetter("leak"), self.unordered))
+        if len(self.unordered) == 1:
+            self.factors = self.unordered
 
     @cached_property
     def factors(self) -> Mapping[TradeOff, int]:
         """Factors by name, in which order they are printed and summed."""
-        if len(self.unordered) == 1:
-            return self.unordered
         alike = Counter(factor.notation for factor in self.unordered)
 
         def place(item: tuple[TradeOff, int]) -> tuple[str, int, str]:
@@ -113,36 +116,43 @@ class Tensor(TradeOff):
             return next(iter(powers)).symmetric
         return all(f.symmetric or powers.get(f.inverse()) == n for f, n in powers.items())
 
-    @cached_property
-    def free_symbols(self) -> frozenset[Any]:
-        return frozenset().union(*(factor.free_symbols for factor in self.unordered))
-
     @property
     def assumptions(self) -> tuple[str, ...]:
         return gathered(self.factors)
 
-    @property
-    def _engines(self) -> _Engines:
-        """Engines for the product under the options of this question."""
-        return cache_by_options(self, "product", lambda: _Engines(self.factors, symmetric=self.symmetric))
+    @cached_by_options
+    def _engines(self) -> Composition | _Between:
+        """Compose the laws of all factors; if some have none of their own, laws of curves below and above.
+
+        A law is a privacy loss distribution. A factor made of a product, such as a subsampled one, has one
+        for lattices at best (``lattice_pld``).
+        """
+        from tradeoff.accounting.planner import Composition  # engines are loaded with the first question
+
+        pairs, is_nested = [], False
+        for factor, n in self.factors.items():
+            law = factor.lattice_pld()
+            pairs.append(law_pair(factor, n) if law is None else (law, law, n))
+            is_nested |= law is not None
+        below, above, counts = zip(*pairs, strict=True)
+        if not all(map(is_, below, above)):
+            return _Between(self.factors, self.symmetric, None)
+        product = Composition(below, counts, symmetric=self.symmetric, once=is_nested)
+        return _Between(self.factors, self.symmetric, product) if is_nested else product
 
     @cached_property
-    def _scaled(self) -> tuple[Any, TradeOff] | None:
-        """Product of the factors f_{0,delta}, which scale the axes of the others, and theirs; or None."""
-        leaks = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
+    def _scaled(self) -> tuple[Any, TradeOff]:
+        """The product of the factors f_{0,delta}, and that of the others, whose axes it scales."""
+        leaks = ((factor, n) for factor, n in self.factors.items() if factor.leak is not None)
         rest = ((factor, n) for factor, n in self.factors.items() if factor.leak is None)
-        return (tensor(leaks), tensor(rest)) if leaks else None
+        return tensor(leaks), tensor(rest)
 
-    @property
-    def _answer(self) -> Callable[[Question, Array, float | None], Pair]:
-        """Function that bounds the answers to a question."""
-        if self._scaled is not None:
-            return partial(self._answer_scaled, *self._scaled)
-        return self._engines.sides[0].answer if self._engines.exact else self._engines.answer
+    def _answer_scaled(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Answer by f, the product of all factors but f_{0,d}.
 
-    @staticmethod
-    def _answer_scaled(scale: Any, rest: TradeOff, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound by (1 - d) f(alpha/(1 - d)), d + (1 - d) delta_f, or epsilon_f, f the ``rest``."""
+        Beta is (1 - d) f(alpha/(1 - d)), delta d + (1 - d) delta_f, epsilon that of f at (delta - d)/(1 - d).
+        """
+        scale, rest = self._scaled
         leak, kept = scale.mass_at_infinity, scale.kept
         if question == "delta":
             low, high = leak + kept * Bounds(*certified_delta(rest, at, tol))
@@ -159,31 +169,30 @@ class Tensor(TradeOff):
         low, high = (np.where(alpha == 0, side, 0.0) for side in clip(1 - self.mass_at_infinity, 0.0, 1.0))
         inside = (alpha > 0) & (alpha < 1)
         if inside.any():
-            low[inside], high[inside] = self._answer("beta", alpha[inside], tol)
+            answer = self._answer_scaled if self.is_scaled else self._engines.answer
+            low[inside], high[inside] = answer("beta", alpha[inside], tol)
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        low, high = self._answer("delta", epsilon, tol)
+        answer = self._answer_scaled if self.is_scaled else self._engines.answer
+        low, high = answer("delta", epsilon, tol)
         # Next to the least loss lattices are wide; of a symmetric f it is 1 - e^eps (1 - delta(-eps)), too.
         wide = (epsilon < 0) & (high - low > 1e-3) if self.symmetric else np.zeros(len(epsilon), bool)
         if wide.any():
             x = epsilon[wide]
-            mirrored = exp(x) * Bounds(*self._answer("delta", -x, tol)) - expm1(x)
+            mirrored = exp(x) * Bounds(*answer("delta", -x, tol)) - expm1(x)
             low[wide], high[wide] = np.fmax(low[wide], mirrored.lower), np.fmin(high[wide], mirrored.upper)
         return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return self._answer("epsilon", delta, tol)
+        answer = self._answer_scaled if self.is_scaled else self._engines.answer
+        return answer("epsilon", delta, tol)
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        return [] if self._scaled else self._engines.sides[0].estimate_losses(alpha)
+        return [] if self.is_scaled else self._engines.estimate_losses(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        return (
-            super().ceiling(epsilon, level)
-            if self._scaled
-            else self._engines.sides[0].ceiling(epsilon, level)
-        )
+        return np.ones(len(epsilon)) if self.is_scaled else self._engines.ceiling(epsilon, level)
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -193,7 +202,12 @@ class Tensor(TradeOff):
 
            1 - \prod_i (1 - q_i)^{n_i}
         """
-        return combine_masses((f.mass_at_infinity, n) for f, n in self.factors.items())
+        masses = []
+        for factor, n in self.factors.items():
+            mass = factor.mass_at_infinity
+            if mass.upper > 0:
+                masses.append((mass, n))
+        return combine_masses(masses) if masses else Bounds(0.0, 0.0)
 
     @property
     def mass_at_minus_infinity(self) -> float:
@@ -222,9 +236,7 @@ class Tensor(TradeOff):
         return all(factor.has_law for factor in self.factors) and super().has_law
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
-        if self.has_law or not self._engines.exact:
-            return None
-        return self._engines.sides[0].law
+        return None if self.has_law else self._engines.law
 
     def loss_distribution(self) -> PrivacyLossDistribution:
         if len(self.factors) == 1:
@@ -232,7 +244,7 @@ class Tensor(TradeOff):
             law = factor.power_pld(n) if n > 1 else law_pair(factor, n)[0]  # exact if ``has_law``
             if law is not None:
                 return law
-        if self._scaled is not None and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
+        if self.is_scaled and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
             leak = self._scaled[0]
             delta = leak.mass_at_infinity.upper
             # The lesser of delta and 1 - delta has the narrower bounds.
@@ -248,37 +260,40 @@ class Tensor(TradeOff):
         return re.sub(r"^f_\{0,([^{}]*)\} ⊗ f_\{([^{}]*),0\}$", r"f_{\2,\1}", product)
 
 
-class _Engines:
-    """Compositions of laws below and above each factor of a product.
+@dataclass(frozen=True, eq=False)
+class _Between:
+    """Bounds on a product with factors that have no law of their own.
 
-    ``nested``, if there is one, composes laws that hold for lattices alone, of factors made of products.
+    Such factors lie between two piecewise-linear curves, whose laws take seconds. ``nested``, if there is
+    one, composes other laws of them, which the lattice engine alone can use: where its bounds are narrow
+    enough, those two are not made.
     """
 
-    def __init__(self, factors: Mapping[TradeOff, int], *, symmetric: bool) -> None:
-        self.factors, self.symmetric = factors, symmetric
-        lattice = {f: law for f in factors if (law := f.lattice_pld()) is not None}
-        self.known = {f: law_pair(f, n) for f, n in factors.items() if f not in lattice}
-        known = all(low is high for low, high, _ in self.known.values())
-        self.exact = known and not lattice
-        powers = [(lattice[f], n) if f in lattice else self.known[f][::2] for f, n in factors.items()]
-        self.nested = self._compose(powers, once=True) if known and lattice else None
-
-    def _compose(self, powers: Iterable[Any], *, once: bool = False) -> Composition:
-        from tradeoff.accounting.planner import Composition  # engines are loaded with the first question
-
-        return Composition(*zip(*powers, strict=True), symmetric=self.symmetric, once=once)
+    factors: Mapping[TradeOff, int]
+    symmetric: bool
+    nested: Composition | None
+    law = None
 
     @cached_property
     def sides(self) -> tuple[Composition, Composition]:
-        """Compositions of laws below and above each factor."""
-        pairs = [self.known.get(f) or law_pair(f, n) for f, n in self.factors.items()]
-        below = self._compose((low, n) for low, _, n in pairs)
-        if all(low is high for low, high, _ in pairs):
-            return below, below
-        return below, self._compose((high, n) for _, high, n in pairs)
+        """Compositions of the laws of curves below each factor, and of those above: one, if all are equal."""
+        from tradeoff.accounting.planner import Composition
+
+        pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
+        below, above, counts = zip(*pairs, strict=True)
+        least = Composition(below, counts, symmetric=self.symmetric)
+        if all(map(is_, below, above)):
+            return least, least
+        return least, Composition(above, counts, symmetric=self.symmetric)
+
+    def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
+        return self.sides[0].estimate_losses(alpha)
+
+    def ceiling(self, epsilon: Array, level: Array) -> Array:
+        return self.sides[0].ceiling(epsilon, level)
 
     def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Bound the answer by ``nested``; where that is too wide, also by ``sides``."""
+        """Bound beta at alphas, delta at losses, or epsilon at deltas: by ``nested``, then by ``sides``."""
         if self.nested is None:
             return self.answer_between(question, at, tol)
         low, high = self.nested.answer(question, at, tol)
@@ -341,7 +356,7 @@ def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:
-    """Return distributions of curves below and above ``factor``, and the number of copies to compose."""
+    """Return laws below and above ``factor``, one if it has its own, and their number in ``factor ** n``."""
     law = factor.power_pld(n) if n > 1 else None
     if law is not None:
         return law, law, 1

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -19,15 +18,17 @@ from tradeoff._attached import BoundsMethods
 from tradeoff.accounting.options import (
     MEMORY,
     METHODS,
+    OPTIONS,
+    TRACE,
     Explanation,
     Method,
     Progress,
     QueryOptions,
     Question,
-    collect_steps,
+    Step,
     measure,
-    query_context,
     query_options,
+    set_context,
 )
 from tradeoff.curves.hooks import PAIR
 from tradeoff.curves.parameters import (
@@ -67,11 +68,11 @@ class QueryKwargs(TypedDict, total=False):
     n_jobs: int | None
 
 
-# The argument of each question: its name, and its range.
-_ARGUMENTS: dict[Question, tuple[str, float, float]] = {
-    "beta": ("alpha", 0, 1),
-    "delta": ("epsilon", -np.inf, np.inf),
-    "epsilon": ("delta", 0, 1),
+# The argument of each question: its name, its range, and a remedy where it is outside.
+_ARGUMENTS: dict[Question, tuple[str, float, float, str]] = {
+    "beta": ("alpha", 0, 1, ""),
+    "delta": ("epsilon", -np.inf, np.inf, ""),
+    "epsilon": ("delta", 0, 1, "epsilon(delta) takes a probability, delta(epsilon) a loss"),
 }
 
 
@@ -79,20 +80,20 @@ def answer_query(
     curve: TradeOff, kind: Question, value: Any, tol: float | None, how: QueryKwargs
 ) -> Bounds[float] | Bounds[Array]:
     """Check a question, and bound its answer in the shape and with the labels of its argument."""
-    name, least, most = _ARGUMENTS[kind]
-    if is_symbol(value):
+    name, least, most, remedy = _ARGUMENTS[kind]
+    if getattr(value, "free_symbols", ()):
         formula = curve.formula_at(name, value)
         return Bounds(formula, formula)
     if how:
         options = _checked_options(how)
         if options.method is not None and query_options().method is None:  # questions inside inherit it
             curve = _forced_curve(curve, options.method)
-        with query_context(options):
+        with set_context(OPTIONS, options):
             return answer_query(curve, kind, value, tol, {})
     tol = None if tol is None else number("tol", tol, 0, open_low=True)
-    remedy = "epsilon(delta) takes a probability, delta(epsilon) a loss" if kind == "epsilon" else ""
     argument = reals_between(name, value, least, most, remedy)
-    curve.require_numbers()
+    if curve.free_symbols:
+        curve.require_numbers()
     at = argument.ravel()
     if isinstance(value, Fraction):
         if (exact := curve.exact_answer(kind, value)) is not None:
@@ -103,13 +104,10 @@ def answer_query(
     # Closed forms take 8,192 entries at a time, for whose temporaries malloc maps no new pages; engines take
     # all at once, for which they plan.
     blocks = 1 if curve.composed else n // 2**13 + 1
-    for i, j in pairwise(n * k // blocks for k in range(blocks + 1)):
+    for k in range(blocks):
+        i, j = n * k // blocks, n * (k + 1) // blocks
         lower[i:j], upper[i:j] = answer(curve, at[i:j].copy(), tol)
-    if not (known := lower <= upper).all():  # NaN too, which must not pass for a small loss
-        where = f"{name} = {at[~known][:5].tolist()}"
-        raise PrecisionError(f"there are no bounds at {where}; please report this", np.inf)
-    if tol is not None:
-        _require_width(kind, at, lower, upper, tol)
+    _require_bounds(kind, at, lower, upper, tol)
     if argument.ndim == 0:
         return Bounds(float(lower[0]), float(upper[-1]))
     return Bounds(*(_labelled(side.reshape(argument.shape), value, kind) for side in (lower, upper)))
@@ -168,7 +166,8 @@ def explain_query(
         listed = ", ".join(_ARGUMENTS[kind][0] for kind in given)
         raise DomainError(f"explain() takes one of epsilon, delta, alpha, got {listed}")
     ((kind, value),) = given.items()
-    with collect_steps() as steps:
+    steps: list[Step] = []
+    with set_context(TRACE, steps):
         bounds = answer_query(curve, kind, value, tol, how)
     caveats = curve.caveats
     if kind == "epsilon" and np.any(np.isposinf(bounds.upper)):
@@ -223,11 +222,11 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
     if outside.any():
         least = curve.loss_bounds.lower if leak.width == 0 else -np.inf
         lower[outside] = np.where(delta[outside] < leak.lower, np.inf, least)
-        upper[outside] = np.where(delta[outside] >= leak.upper, curve.sup_loss, np.inf)
+        upper[outside] = np.where(delta[outside] >= leak.upper, curve.loss_bounds.upper, np.inf)
     inner = ~outside & (delta < 1)
     if inner.any():
         lower[inner], upper[inner] = curve.epsilon_bounds(delta[inner], tol)
-        upper[inner] = np.minimum(upper[inner], curve.sup_loss)
+        upper[inner] = np.minimum(upper[inner], curve.loss_bounds.upper)
         unknown = np.flatnonzero(inner & np.isposinf(upper))
         if len(unknown):
             listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
@@ -236,8 +235,13 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
     return lower, upper
 
 
-def _require_width(kind: Question, at: Array, lower: Array, upper: Array, tol: float) -> None:
-    """Raise ``PrecisionError`` if some bounds are wider than ``tol``."""
+def _require_bounds(kind: Question, at: Array, lower: Array, upper: Array, tol: float | None) -> None:
+    """Raise ``PrecisionError`` if some bounds are missing, or wider than ``tol``."""
+    if not (known := lower <= upper).all():  # NaN too, which must not pass for a small loss
+        where = f"{_ARGUMENTS[kind][0]} = {at[~known][:5].tolist()}"
+        raise PrecisionError(f"there are no bounds at {where}; please report this", np.inf)
+    if tol is None:
+        return
     with np.errstate(invalid="ignore", divide="ignore"):
         width = measure(kind, at, lower, upper, finest=0.0)
     if kind == "beta":  # bounds of the ends are as narrow as floats allow, for any tolerance

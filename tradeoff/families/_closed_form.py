@@ -10,7 +10,7 @@ import numpy as np
 from tradeoff import balls
 from tradeoff.balls import PRECISION, Balls, precision, to_balls, to_bounds, to_floats
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import symbols_of, written
+from tradeoff.curves.parameters import written
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
 
@@ -72,7 +72,7 @@ class ClosedForm(TradeOff):
 
     @property
     def free_symbols(self) -> frozenset[Any]:
-        return symbols_of(getattr(self, self.parameter, None))
+        return frozenset(getattr(getattr(self, self.parameter, None), "free_symbols", ()))
 
     @property
     def notation(self) -> str:

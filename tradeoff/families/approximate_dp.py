@@ -93,6 +93,8 @@ class TotalVariation(ClosedForm):
 
     def __init__(self, delta: Parameter) -> None:
         object.__setattr__(self, "delta_0", probability("delta", delta))
+        # f_{0,0} is Id: no factor is left to scale.
+        object.__setattr__(self, "leak", None if is_symbol(delta) else self.delta_0 or None)
 
     @property
     def weight(self) -> Fraction:
@@ -142,10 +144,6 @@ class TotalVariation(ClosedForm):
         if self.product_weight is None:
             return to_balls(self.delta_0), 1 - to_balls(self.delta_0)
         return -expm1(-widened(self.weight)), exp(-widened(self.weight))
-
-    @property
-    def leak(self) -> float | None:
-        return float(self.delta_0) or None  # f_{0,0} is Id: no factor is left to scale
 
     @property
     def kept(self) -> Bounds:

@@ -260,8 +260,8 @@ class Mixture(Derived):
     rebuild = staticmethod(lambda *parts: mixture(add_weights(zip(parts[:-1], parts[-1], strict=True))))
 
     def __init__(self, shares: Mapping[TradeOff, Fraction]) -> None:
-        self.operands, self.shares = tuple(shares), tuple(shares.values())
-        self.parameters = (self.shares,)
+        self.shares = tuple(shares.values())
+        super().__init__(*shares, parameters=(self.shares,))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)

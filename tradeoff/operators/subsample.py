@@ -30,6 +30,7 @@ from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import bound_inverse
 from tradeoff.operators.tabulate import BetaOperator
+from tradeoff.operators.unary import Inverse
 from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD, folded
@@ -114,14 +115,10 @@ class Subsampled(Derived):
     symmetric = False
 
     def __init__(self, base: TradeOff, p: float | Fraction, *, flipped: bool = False) -> None:
-        self.operands, self.parameters = (base,), (p, flipped)
+        super().__init__(base, parameters=(p, flipped))
         self.p, self.flipped = p, flipped
-
-    @cached_property
-    def rate(self) -> Bounds[float]:
-        """The floats next to p, which are equal unless p is a fraction."""
-        self.require_numbers()
-        return rational(self.p) if isinstance(self.p, Fraction) else Bounds(self.p, self.p)
+        # The floats next to p, which are equal unless p is a fraction.
+        self.rate = rational(p) if isinstance(p, Fraction) else Bounds(p, p)
 
     def rebuild(self, base: TradeOff, p: Any, flipped: bool) -> TradeOff:  # noqa: FBT001 - an argument
         result = one_order(base, p if p is self.p else _rate(base, p))
@@ -167,17 +164,21 @@ class Subsampled(Derived):
             high[inside] = bound_subsampled_loss(self.rate, Bounds.of(before)).upper
         return low, high
 
-    @property
+    @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
         mass = self.operands[0].mass_at_infinity
-        return Bounds(0.0, 0.0) if self.flipped or mass.upper == 0 else self.rate * mass
+        if self.flipped or mass.upper == 0:
+            return Bounds(0.0, 0.0)
+        self.require_numbers()
+        return self.rate * mass
 
     @cached_property
     def loss_bounds(self) -> Bounds[float]:
         base = self.operands[0]
+        if not self.flipped and base.loss_bounds.lower == math.inf:
+            return Bounds(math.inf, math.inf)
+        self.require_numbers()
         if not self.flipped:
-            if base.loss_bounds.lower == math.inf:
-                return Bounds(math.inf, math.inf)
             return bound_subsampled_loss(self.rate, base.loss_bounds)
         other = base.inverse()
         # P-mass at -inf becomes an atom at log(1 - p).
@@ -191,26 +192,33 @@ class Subsampled(Derived):
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        if self.free_symbols:
+            self.require_numbers()
+        if self.flipped:
+            return Inverse(self.inverse()).laws()
         low, high = self.operands[0].laws()
-        least, most = self.rate
+        least, most = self.rate.lower, self.rate.upper
         # Products of rates may lie below the working range, where cells divide by floats without digits: the
         # law of its least rate is below the curve, and that without losses above it, as f_p falls with p.
+        below = SubsampledPLD(low, max(most, MIN_PROBABILITY))
         if least < MIN_PROBABILITY:
-            return self._thin(low, max(most, MIN_PROBABILITY)), Identity().loss_distribution()
-        below = self._thin(low, most)
-        return below, below if high is low and least == most else self._thin(high, least)
+            return below, Identity().loss_distribution()
+        return below, below if high is low and least == most else SubsampledPLD(high, least)
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
-        law = self.operands[0].lattice_pld()
+        base = self.operands[0]
+        law = base.lattice_pld() if base.composed else None  # closed forms have laws of their own
         if law is None or not MIN_PROBABILITY <= self.rate.lower == self.rate.upper:
             return None
-        return self._thin(law, self.rate.upper)
+        sampled = SubsampledPLD(law, self.rate.upper)
+        return ReversedPLD(sampled) if self.flipped else sampled
 
     def folded_laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
         """Return laws of the hull of both orders, None unless the base is symmetric with one law.
 
         None also where losses are so large that whole curves are narrower and faster.
         """
+        self.require_numbers()
         base = self.operands[0]
         if not base.symmetric:
             return None
@@ -222,9 +230,6 @@ class Subsampled(Derived):
         if least < MIN_PROBABILITY:
             return law, Identity().loss_distribution()
         return law, law if least == most else folded(low, least, base.bounds.delta(0.0))
-
-    def _thin(self, law: PrivacyLossDistribution, p: float) -> PrivacyLossDistribution:
-        return ReversedPLD(SubsampledPLD(law, p)) if self.flipped else SubsampledPLD(law, p)
 
     @property
     def notation(self) -> str:

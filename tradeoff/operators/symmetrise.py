@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tradeoff.accounting.options import cache_by_options
+from tradeoff.accounting.options import cached_by_options
 from tradeoff.curves.contract import Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice, sympy
@@ -139,11 +139,15 @@ class ProfileSymmetrised(BetaOperator):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
-        place, height = cache_by_options(self, "slope one", lambda: CloseLines(f, 0.0).slope_one_point())
+        place, height = self._slope_one
         h = _bound_to_slope_one(f, alpha, place, level, tol)
         mirrored = _bound_to_slope_one(f.inverse(), alpha, height, level, tol, right=True)
         low, high = maximum_of(h, mirrored)
         return low, high
+
+    @cached_by_options
+    def _slope_one(self) -> tuple[float, float]:
+        return CloseLines(self.operands[0], 0.0).slope_one_point()
 
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
 

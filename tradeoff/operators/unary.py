@@ -93,7 +93,8 @@ class Power(Derived):
     rebuild = staticmethod(power)
 
     def __init__(self, f: TradeOff, n: Any) -> None:
-        self.operands, self.parameters, self.each = (f,), (n,), (f, n)
+        super().__init__(f, parameters=(n,))
+        self.each = f, n
 
     @property
     def notation(self) -> str:
@@ -128,7 +129,7 @@ class Assumed(Derived):
     rebuild = staticmethod(assumed)
 
     def __init__(self, f: TradeOff, sentences: Sequence[str]) -> None:
-        self.operands, self.parameters = (f,), (tuple(sentences),)
+        super().__init__(f, parameters=(tuple(sentences),))
         self._f, self.composed = f, f.composed
 
     @property
@@ -219,7 +220,8 @@ class Group(BetaOperator):
     rebuild = staticmethod(lambda f, k: f.group(k))
 
     def __init__(self, f: TradeOff, k: Any) -> None:
-        self.operands, self.parameters, self.k = (f,), (k,), k
+        super().__init__(f, parameters=(k,))
+        self.k = k
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         # power = (1 - f)^(o j)(alpha) grows with alpha and falls as f grows.

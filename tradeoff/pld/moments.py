@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.intervals.bounds import Array, Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, log1p, meet, total, where
-from tradeoff.pld.components import MARGIN
+from tradeoff.pld.components import MARGIN, subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.quadrature import select_atoms
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
@@ -83,7 +83,7 @@ class FiniteLaw:
         while isinstance(self.base, ReversedPLD):
             self.base, self.swapped = self.base.base, not self.swapped
         if isinstance(self.base, SubsampledPLD):
-            self.forward, self.base = self.base.forward, self.base.base
+            self.forward, self.base = partial(subsampled_loss, self.base.share), self.base.base
         p, q = law.mass_at_minus_infinity, law.mass_at_plus_infinity
         if max(p, q) >= 1:
             raise PrecisionError(

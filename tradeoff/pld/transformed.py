@@ -16,7 +16,7 @@ of f_p for x >= 0; the hull is symmetric, and the rest follows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -45,29 +45,29 @@ from tradeoff.pld.law import (
     masses,
     weighted_mass,
 )
-from tradeoff.pld.units import UNIT, position_slack
+from tradeoff.pld.units import TINY, UNIT, position_slack
 
 Ends = tuple[float, float]
 
 
 class TransformedPLD(PrivacyLossDistribution):
-    """A law made of others: bounds on its losses follow from theirs, and all else is that of ``base``."""
+    """A law made of another one, ``base``: what a subclass does not define is that of the base."""
 
     def __init__(self, base: PrivacyLossDistribution) -> None:
         self.base, self.continuous, self.lost = base, base.continuous, base.lost
         self.mass_at_plus_infinity = base.mass_at_plus_infinity
 
-    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
-        """Return this law's (low, high) of a kind, such as the span, from ``of`` applied to its parts."""
-        return of(self.base)
+    def _ends(self, low: float, high: float) -> Ends:
+        """Return the ends (low, high) of this law's losses, for base losses between two ends."""
+        return low, high
 
     @property
     def span(self) -> Ends:
-        return self._ends(lambda law: law.span)
+        return self._ends(*self.base.span)
 
     @property
     def enclosure(self) -> Ends:
-        return self._ends(lambda law: law.enclosure)
+        return self._ends(*self.base.enclosure)
 
     def _cells(self, edges: Array) -> Cells:
         return self.base.cells(edges)
@@ -77,10 +77,11 @@ class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        super().__init__(base)
+        self.base, self.continuous, self.lost = base, base.continuous, base.lost
         self.p, self.share = p, SamplingRate(p, 1 - p)
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
-        self.mass_at_plus_infinity = weighted_mass([(p, base.mass_at_plus_infinity)])
+        mass = p * base.mass_at_plus_infinity
+        self.mass_at_plus_infinity = max(mass, TINY) if p > 0 and base.mass_at_plus_infinity > 0 else 0.0
         # Mass at -infinity becomes an atom at log(1 - p), below the span. It is known to 16 units; a
         # logarithm costs 8 of itself.
         self._lowest, self._added = math.log1p(-p) if p < 1 else -math.inf, np.zeros((4, 0))
@@ -89,32 +90,29 @@ class SubsampledPLD(TransformedPLD):
             row = self._lowest, log_mass, (16 - 8 * log_mass) * UNIT, -8 * UNIT * self._lowest
             self._added = np.array(row)[:, None]
 
-    def forward(self, loss: Array) -> Array:
-        """Return log(1 - p + p e^loss)."""
-        return subsampled_loss(self.share, loss)
-
-    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
-        low, high = self.forward(np.array(of(self.base))).tolist()
+    @property
+    def span(self) -> Ends:
+        low, high = subsampled_loss(self.share, np.array(self.base.span)).tolist()
         return low, high
 
     @property
     def enclosure(self) -> Ends:
         base = np.array(self.base.enclosure)
         base[0] = -np.inf if self._added.size else base[0]
-        ends = self.forward(base)
+        ends = subsampled_loss(self.share, base)
         off = subsampled_loss_error(base, ends)
         return float(ends[0] - off[0]), float(ends[1] + off[1])
 
     @cached_property
     def atoms(self) -> Atoms:
         loss, log_p, slack, error = self.base.atoms
-        mapped = self.forward(loss)
+        mapped = subsampled_loss(self.share, loss)
         error = error + subsampled_loss_error(loss, mapped)  # the slope is at most 1
         return Atoms(*map(np.append, self._added, (mapped, log_p, slack, error)))
 
     def sketch(self) -> PlanningPoints:
         loss, log_p = self.base.sketch()
-        return PlanningPoints(*map(np.append, self._added[:2], (self.forward(loss), log_p)))
+        return PlanningPoints(*map(np.append, self._added[:2], (subsampled_loss(self.share, loss), log_p)))
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
@@ -169,8 +167,7 @@ class ReversedPLD(TransformedPLD):
         self.symmetric, self.mass_at_minus_infinity = base.symmetric, base.mass_at_plus_infinity
         self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
-    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
-        low, high = of(self.base)
+    def _ends(self, low: float, high: float) -> Ends:
         return -high, -low
 
     @property
@@ -203,7 +200,7 @@ class ReversedPLD(TransformedPLD):
         return Cells(deficit[::-1], excess[::-1], slack[::-1])
 
 
-class MixturePLD(TransformedPLD):
+class MixturePLD(PrivacyLossDistribution):
     """Law of a mixture whose label is published: the average of ``parts``, (weight, law)."""
 
     def __init__(self, parts: Sequence[tuple[float, PrivacyLossDistribution]]) -> None:
@@ -213,8 +210,14 @@ class MixturePLD(TransformedPLD):
         self.continuous = any(law.continuous for _, law in parts)
         self.lost = math.fsum(law.lost for _, law in parts)
 
-    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
-        lows, highs = zip(*(of(law) for _, law in self.parts), strict=True)
+    @property
+    def span(self) -> Ends:
+        lows, highs = zip(*(law.span for _, law in self.parts), strict=True)
+        return min(lows), max(highs)
+
+    @property
+    def enclosure(self) -> Ends:
+        lows, highs = zip(*(law.enclosure for _, law in self.parts), strict=True)
         return min(lows), max(highs)
 
     @cached_property
@@ -259,8 +262,8 @@ class PositivePart(TransformedPLD):
     An atom whose loss may be 0 within its error is not in it.
     """
 
-    def _ends(self, of: Callable[[PrivacyLossDistribution], Ends]) -> Ends:
-        return 0.0, max(of(self.base)[1], 0.0)
+    def _ends(self, low: float, high: float) -> Ends:
+        return 0.0, max(high, 0.0)
 
     @property
     def atoms(self) -> Atoms:

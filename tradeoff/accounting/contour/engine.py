@@ -37,7 +37,7 @@ from tradeoff.accounting.contour.place import (
     smoothed,
 )
 from tradeoff.accounting.contour.split import SplitEnclosure, may_split, split
-from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place, bound_delta
+from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
 from tradeoff.accounting.options import (
     NEGLIGIBLE,
     NODE_TERMS,
@@ -541,7 +541,7 @@ class ContourEngine(Engine[Cost]):
     def ceiling(self, x: Array) -> Array:
         """Bound delta(x) from above by a coarse line, or infinity."""
         effort = self.coarse(self.initial_effort("delta", None))
-        return self._at(x, effort, lambda e, x, _: bound_delta(e, x)).high
+        return self._at(x, effort).high
 
     def tail_fallback(self, question: Question, at: Array, low: Array, high: Array) -> Array:
         """Lower upper bounds that are nearly trivial to Chernoff's, at one real tilt."""
