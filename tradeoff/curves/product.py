@@ -83,16 +83,25 @@ class Tensor(TradeOff):
     """
 
     composed = True
-    free_symbols: frozenset[Any] = frozenset()
 
     def __init__(self, factors: Mapping[TradeOff, int]) -> None:
         self.unordered = dict(factors)
-        self.free_symbols = frozenset().union(*map(attrgetter("free_symbols"), self.unordered))
-        self.depth = max(map(attrgetter("depth"), self.unordered))
-        # Whether a factor is f_{0,delta}, which only scales the axes of the others.
-        self.is_scaled = any(map(attrgetter("leak"), self.unordered))
-        if len(self.unordered) == 1:
-            self.factors = self.unordered
+        if len(self.unordered) == 1:  # a power: nothing to sort or to join
+            (factor,) = self.factors = self.unordered
+            self.free_symbols, self.is_scaled = factor.free_symbols, factor.leak is not None
+
+    @cached_property
+    def free_symbols(self) -> frozenset[Any]:
+        return frozenset().union(*map(attrgetter("free_symbols"), self.unordered))
+
+    @cached_property
+    def depth(self) -> int:  # type: ignore[override]  # an attribute all the same
+        return max(factor.depth for factor in self.unordered)
+
+    @cached_property
+    def is_scaled(self) -> bool:
+        """Whether a factor is f_{0,delta}, which only scales the axes of the others."""
+        return any(factor.leak is not None for factor in self.unordered)
 
     @cached_property
     def factors(self) -> Mapping[TradeOff, int]:
