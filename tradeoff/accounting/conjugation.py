@@ -116,7 +116,7 @@ def vertex(x: Array, value: Array) -> Array:
 
 
 def _evaluate_once(g: Callable[[Array], tuple[Array, Array]], x: Array) -> Array:
-    """Return both bounds on g at points in any order, computed once for each, in increasing order."""
+    """Return the lower and the upper bound on g, two rows, at points in any order: each is computed once."""
     distinct, which = np.unique(x, return_inverse=True)
     return np.array(g(distinct))[:, which]
 

@@ -96,7 +96,10 @@ class Composition:
 
     @cached_property
     def exact(self) -> Engine[Any] | None:
-        """The engine of exact sums, where the atoms of the product, or of all factors but one, are few."""
+        """The engine of exact sums, where the atoms of the product, or of all factors but one, are few.
+
+        That one must be symmetric, with a formula for its profile, as sums ask it for losses of both signs.
+        """
         if self.rounds > 1:
             return None
         from tradeoff.accounting.exact import ExactEngine, ProfileSumEngine, product

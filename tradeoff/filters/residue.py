@@ -193,10 +193,7 @@ class Responses:
     weight: Array
 
     def delta(self, epsilon: Array) -> Array:
-        """Return the profile, sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k), rounded down, at epsilon >= 0.
-
-        Both are of shape (n,).
-        """
+        """Return the profile, sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k), rounded down, at epsilons >= 0."""
         gap = maximum(Bounds.of(self.loss) - epsilon[:, None], 0.0)
         terms = Bounds.of(self.weight) * -expm1(-gap) / (1 + exp(-self.loss))
         return np.asarray(np.maximum(sum_rows(terms).lower, 0.0))

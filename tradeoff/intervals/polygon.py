@@ -73,7 +73,7 @@ def reduced(line: Line) -> Line:
 
 
 def _cross(one: Line, two: Line) -> int:
-    """Return the determinant of the slopes: above 0 where ``one`` is steeper, 0 of parallel lines."""
+    """Return the determinant of (a, b) of both: above 0 where ``one`` is steeper, 0 of parallel lines."""
     return one[0] * two[1] - two[0] * one[1]
 
 

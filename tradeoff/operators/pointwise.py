@@ -110,7 +110,8 @@ class Maximum(_Pooled, BetaOperator):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)
-        return low, np.minimum(high, self._least_delta(epsilon))  # mostly closer: the maximum is one operand
+        # Closer than whole curves where one operand alone is the maximum.
+        return low, np.minimum(high, self._least_delta(epsilon))
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Take the least of the operands' epsilons from above, and whole curves where that is not close."""

@@ -177,7 +177,10 @@ def _bound_to_slope_one(
 
 
 def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
-    """Return max{h, h^-1}, h being f up to its last slope <= -1, and the line of slope -1 from there."""
+    """Return max{h, h^-1}, h being f up to its last slope <= -1, and the line of slope -1 from there.
+
+    ``made_of`` gives it the assumptions of f.
+    """
     alpha, beta = f.alpha.tolist(), f.beta.tolist()
     # the number of segments with slopes <= -1, which come first
     steep = sum(b0 - b1 >= a1 - a0 for a0, a1, b0, b1 in zip(alpha, alpha[1:], beta, beta[1:], strict=False))

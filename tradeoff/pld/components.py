@@ -258,6 +258,7 @@ class AffineBase(Base):
         worst = np.append(np.maximum.accumulate(wiggle[::-1])[::-1], 0.0)
         each = np.array([np.exp(log_least) * width, np.abs(np.diff(height))])
         mass, varied = np.pad(np.cumsum(each[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))  # from each x on
+        # The density jumps by ``height`` at x, and falls to 0 past the grid.
         return Tail(mass * (1 - SURE), (varied + height + height[-1] + 10 * worst) * (1 + SURE))
 
 

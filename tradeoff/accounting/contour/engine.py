@@ -4,7 +4,8 @@ A line (`line`) Re z = c bounds psi about the loss x, its center: in the strip c
 the mass at L = inf (kind "delta", or "other" where it is delta(-x) of the other order), and in 0 < c < 1
 1 - delta(x) (kind "rest"). A sharp line has no Gaussian added; a smoothed one has, as its product does not
 decay. Damped laws lack their rarest losses, by levels from the rarest kept; whole ones have all. A split
-(`split`) takes the place of a line of one sampled law where few rounds lose much.
+(`split`) takes the place of a line of one sampled law where few rounds lose much: it treats the case that the
+largest loss of a round is large apart.
 """
 
 from __future__ import annotations
@@ -258,7 +259,7 @@ class ContourCache:
 
     @property
     def usual_terms(self) -> float:
-        """Most terms summed for a line without a tolerance."""
+        """Most terms, nodes of a line times those of its quadratures, summed without a tolerance."""
         return max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
 
     def _log_rare(self, x: float) -> float:
@@ -452,7 +453,7 @@ class ContourEngine(Engine[Cost]):
         return made
 
     def by_splits(self) -> ContourEngine:
-        """Return the engine with the same lines that answers by splits alone."""
+        """Return the engine that answers by splits alone, a tenth of a second each; it shares caches."""
         made = copy(self)
         made.splits_only = True
         return made

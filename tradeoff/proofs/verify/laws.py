@@ -72,7 +72,7 @@ class Verification(Displayed):
     trusted: tuple[str, ...]
 
     def grid(self) -> TextTable:
-        """Return the table that is printed."""
+        """Return the table that is printed; ``sides`` are how its columns are aligned."""
         rows = [(c.name, f"[{c.lower!r}, {c.upper!r}]", c.side, repr(c.recorded)) for c in self.checks]
         notes = [f"trusted: {text}" for text in self.trusted]
         return TextTable(rows, ("quantity", "enclosure", "", "recorded"), self.claim, notes, sides="<><>")
