@@ -100,8 +100,12 @@ Assumption = Literal["both-orders", "one-order"]
 
 # Log-odds of the type I errors where lines touch, from 1e-300 to all but 1e-13, as the curve of one order may
 # be steep at either end: 0.025 apart where curves bend, where chords are 6e-6 below.
-_EVEN = (-59.75, -30, 0.25), (-30, -8, 0.1), (-8, 7, 0.025), (7, 31, 0.25)  # first, end, step
-_PLACES = np.concatenate([-np.geomspace(690.0, 60.0, 40), *(np.arange(*each) for each in _EVEN)])
+_PLACES = np.concatenate(
+    [
+        *(-np.geomspace(690.0, 60.0, 40), np.arange(-59.75, -30, 0.25), np.arange(-30, -8, 0.1)),
+        *(np.arange(-8, 7, 0.025), np.arange(7, 31, 0.25)),
+    ]
+)
 
 # Orders at which a function is evaluated, and, with 1, from which the best of rho-zCDP is chosen.
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 49)

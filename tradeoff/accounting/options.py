@@ -227,9 +227,6 @@ WIDTHS: dict[str, dict[Question, Width]] = {
 NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
 
 
-NEGLIGIBLE = 1e-100  # a delta that is known to be below is not computed again, however wide its bounds
-
-
 def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = 16 * UNIT) -> Array:
     """Return the widths of answers, infinite where a side of epsilon is unknown.
 
@@ -238,7 +235,8 @@ def measure(question: Question, at: Array, low: Array, high: Array, *, finest: f
     is already rounded.
     """
     if question == "delta":
-        return np.where(high < NEGLIGIBLE, 0.0, (high - low) / np.maximum(high, NEGLIGIBLE))
+        negligible = 1e-100  # a delta known to be below is not computed again, however wide its bounds
+        return np.where(high < negligible, 0.0, (high - low) / np.maximum(high, negligible))
     if question == "epsilon":
         known = np.isfinite(low) & np.isfinite(high)
         return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))

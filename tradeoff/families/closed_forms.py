@@ -14,8 +14,11 @@ from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 
-_DIAGONAL = PiecewiseLinear([0.0, 1.0], [1.0, 0.0])
-_UNITS = Identity(), PureDP(0.0), Gaussian(0.0), Laplace(0.0), TotalVariation(0.0), _DIAGONAL  # all 1 - alpha
+# Curves equal to 1 - alpha.
+_UNITS = (
+    *(Identity(), PureDP(0.0), Gaussian(0.0), Laplace(0.0), TotalVariation(0.0)),
+    PiecewiseLinear([0.0, 1.0], [1.0, 0.0]),
+)
 
 
 def unit(factors: Factors, new: Factors) -> Factors:

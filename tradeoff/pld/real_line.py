@@ -32,8 +32,10 @@ _MOVED = 8 * UNIT  # relative rounding of a node x, in the quadrature and in a d
 
 # Nodes on [-1, 1] and the Clenshaw-Curtis weights, which integrate polynomials of degree 32 there.
 _NODES = np.cos(np.pi * np.arange(33.0) / 32)
-_INTEGRALS = np.array([0.0 if k % 2 else 2 / (1.0 - k * k) for k in range(33)])  # of Chebyshev polynomials
-_WEIGHTS = np.asarray(np.linalg.solve(chebvander(_NODES, 32).T, _INTEGRALS), dtype=np.float64)
+_WEIGHTS = np.asarray(  # from the integrals of Chebyshev polynomials
+    np.linalg.solve(chebvander(_NODES, 32).T, [0.0 if k % 2 else 2 / (1.0 - k * k) for k in range(33)]),
+    dtype=np.float64,
+)
 
 
 class Density:

@@ -40,7 +40,6 @@ from tradeoff.accounting.contour.place import (
 from tradeoff.accounting.contour.split import SplitEnclosure, may_split, split
 from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
 from tradeoff.accounting.options import (
-    NEGLIGIBLE,
     NODE_TERMS,
     Cache,
     Question,
@@ -82,6 +81,7 @@ class _Tuning:
     few: int = 4
     some: int = 64
     tiny: float = -60.0
+    negligible: float = -230.0  # no line is worth a smaller log delta, which ``measure`` does not count
     log_half: float = math.log(0.7)  # smaller deltas are bounded for c > 1, without a difference from 1
     farthest: float = 1e100  # larger losses overflow in the numbers of a line
 
@@ -293,7 +293,7 @@ class ContourCache:
             return self.split(kind, x, log_psi)
         if kind == "delta" and self._stays_truncated(x, cost, log_psi):
             divided = self.split(kind, x, log_psi)
-            is_negligible = log_psi is None and self._log_rare(x) < math.log(NEGLIGIBLE)
+            is_negligible = log_psi is None and self._log_rare(x) < _TUNING.negligible
             if divided is not None or is_negligible:
                 return divided
         return self._enclose_by_line(kind, x, cost, log_psi)

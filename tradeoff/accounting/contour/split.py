@@ -38,7 +38,6 @@ from tradeoff.pld.transformed import DampedPLD
 from tradeoff.pld.units import UNIT, few_bits
 
 _LEFT = 26.0  # each part left out is e^-_LEFT of an answer
-_LEAST = 1.0  # least t of the end of small marks
 _MOST = 4e8  # most terms of a line: nearly a second
 
 
@@ -81,9 +80,9 @@ def _variable(part: Component, loss: Array) -> Array:
 
 
 def may_split(law: PrivacyLossDistribution, x: Array) -> NDArray[np.bool_]:
-    """Whether x is so large that the marks of small steps may end at the t of x/2."""
+    """Whether x is so large that the marks of small steps may end at the t of x/2, which must be above 1."""
     (part,) = law.components() or []
-    return np.asarray(_variable(part, np.maximum(x, 0.0) / 2) > _LEAST)
+    return np.asarray(_variable(part, np.maximum(x, 0.0) / 2) > 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +219,7 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
         small_share = count * small + chernoff
         if np.min(small_share) < -_LEFT:
             break
-    if not _LEAST < a < b - 1.1:
+    if not 1.0 < a < b - 1.1:
         return None
     rise = count * np.logaddexp(0.0, log_moments(WindowBase(mu, b, sharp, a)) - small)  # n log(1 + R/S)
     share = count * small + np.where(rise > 30, rise, np.log(np.expm1(np.minimum(rise, 30.0)))) + chernoff
