@@ -16,8 +16,7 @@ from tradeoff import errors
 from tradeoff.families import discrete
 from tradeoff.report import plot
 
-# Expressions apart by "; " have one message. "KindError: " and such name errors other than DomainError; … is
-# any text, ^ and $ are the ends.
+# Expressions apart by "; " have one message, of a DomainError unless it names another; … is any text.
 ROWS = """
 to.from_masses([0.5], [1.0]) => p must add to 1, got 0.5
 to.from_masses([1 + 2e-9], [1.0]); to.from_masses([F(1, 2), F(1, 3)], [1, 0]) => must add to 1

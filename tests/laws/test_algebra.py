@@ -204,8 +204,7 @@ class TestSymmetrise:
         grid = np.array([0.0, 0.1, 0.25, 0.3, 0.4, 0.8, 1.0])
         assert np.all(profile.bounds(grid).lower <= most.bounds(grid).upper + 1e-12)
         for epsilon in (0.0, 0.3, 1.0):
-            # Symm(f) has the profile it was made from: some test reaches delta_f(eps), as a smaller profile
-            # is not known
+            # Symm(f) has the profile of f: some test reaches delta_f(eps).
             reached = np.max(1 - profile.bounds(grid).lower - np.exp(epsilon) * grid)
             assert reached >= f.bounds.delta(epsilon).lower - 0.02
 

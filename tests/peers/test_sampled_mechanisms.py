@@ -182,15 +182,12 @@ def test_mixtures_on_an_integer_grid_are_unsafe_in_the_peer(
 @pytest.mark.parametrize(
     ("sensitivity", "rate", "epsilon", "delta", "sigma"),
     [
-        (5.0, 0.75, 2.0, 0.09233932, 5.0),
-        (1.0, 0.3, 16.0, 4.960e-05, 0.3),
-        (1.0, 0.1, 2.0, 3.828e-06, 1.0),
-        (2.0, 0.2, 16.0, 0.02477823, 0.4),
+        *((5.0, 0.75, 2.0, 0.09233932, 5.0), (1.0, 0.3, 16.0, 4.960e-05, 0.3)),
+        *((1.0, 0.1, 2.0, 3.828e-06, 1.0), (2.0, 0.2, 16.0, 0.02477823, 0.4)),
     ],
 )
 def test_noise_for_replaced_records(sensitivity, rate, epsilon, delta, sigma):
-    # ML, test_gaussian_from_privacy_parameters, REPLACE: the noise to 3 places. A little more of it has less
-    # than the delta, a little less has more.
+    # ML, test_gaussian_from_privacy_parameters, REPLACE: the noise to 3 places.
     more, less = (replaced(sigma + off, sensitivity, rate).bounds.delta(epsilon) for off in (5e-4, -5e-4))
     assert more.upper < delta < less.lower
 
