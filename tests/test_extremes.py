@@ -199,3 +199,4 @@ def test_crowded_and_empty_losses_are_answered():
     assert 1 - 1e-12 < tiny.lower <= tiny.upper <= 1
     shifted = to.LocationShift(scipy.stats.logistic(), 3e-16) @ to.PureDP(1.0) ** 1249  # a line at c = 1/2
     assert 0.999 < shifted.bounds.delta(0.1).lower <= 1.0
+    assert 4.67e-6 < (to.subsample(to.Gaussian(656.33), 9.36e-7) ** 5).delta(27.2) < 4.69e-6

@@ -340,8 +340,8 @@ class Engine(ABC, Generic[Effort]):
                     result = self._beta(at[which], effort, goal)
                 low[which], high[which] = np.fmax(low[which], result.low), np.fmin(high[which], result.high)
                 with np.errstate(invalid="ignore", over="ignore"):  # of infinite bounds, or an extreme goal
-                    own = measure(question, at[which], result.low, result.high)
-                    reached = measure(question, at[which], low[which], high[which])
+                    own = measure(question, at[which], result.low, result.high, tol)
+                    reached = measure(question, at[which], low[which], high[which], tol)
                     wanted = np.full(len(which), goal)
                     if tol is None and question == "epsilon":  # relative to epsilon, if that is not tiny
                         wanted *= np.where(np.isfinite(high[which]), np.fmax(high[which], 0.01), 1.0)

@@ -227,15 +227,23 @@ WIDTHS: dict[str, dict[Question, Width]] = {
 NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
 
 
-def measure(question: Question, at: Array, low: Array, high: Array, *, finest: float = 16 * UNIT) -> Array:
+def measure(
+    question: Question,
+    at: Array,
+    low: Array,
+    high: Array,
+    tol: float | None = None,
+    *,
+    finest: float = 16 * UNIT,
+) -> Array:
     """Return the widths of answers, infinite where a side of epsilon is unknown.
 
     Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta),
     and 0 where the bounds on f are at most ``finest`` apart: by default no engine helps there, as 1 - alpha
-    is already rounded.
+    is already rounded. Without a ``tol`` a delta below 1e-100 is narrow enough; with one, a subnormal float.
     """
     if question == "delta":
-        negligible = 1e-100  # a delta known to be below is not computed again, however wide its bounds
+        negligible = 1e-100 if tol is None else 2.0**-1022
         return np.where(high < negligible, 0.0, (high - low) / np.maximum(high, negligible))
     if question == "epsilon":
         known = np.isfinite(low) & np.isfinite(high)

@@ -148,17 +148,15 @@ class Composition:
             yield self.lattice, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
         # A second of the lattice reaches a width of 2e-7: below, contours are tried first.
-        elif (tol is None or tol >= 2e-7) and self._few_or_rare:
+        elif (tol is None or tol >= 2e-7 or question == "delta") and self._few_or_rare:
             splits = self.contour.forward.splittable
-            if splits and question != "epsilon":  # at many losses, most of them small: lines are short there
+            if splits and question != "epsilon" and tol is None:  # of many losses most are small: short lines
                 yield self.contour, "lines and splits by the largest loss serve many losses"
                 yield self.lattice, "the contour was wide"
             else:
                 if splits:
-                    yield (
-                        self.contour.by_splits(),
-                        "few rounds lose much: the largest loss is most of the sum",
-                    )
+                    by_splits = self.contour.by_splits(own_centers=tol is not None and question == "delta")
+                    yield by_splits, "few rounds lose much: the largest loss is most of the sum"
                 yield self.lattice, "few rounds lose much: contours are slow there"
                 yield self.contour, "the lattice was wide"
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
@@ -217,7 +215,7 @@ class Composition:
             # Overflow gives NaN, which fmax and fmin ignore.
             low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
-                reached = measure(question, at, low, high)
+                reached = measure(question, at, low, high, tol)
             record_step(
                 Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started)
             )

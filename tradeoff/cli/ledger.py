@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -109,12 +109,14 @@ def spend(
         Parameters of the kind, as in plan files: --noise-multiplier 10.
     """
     from tradeoff.mechanisms import Plan
-    from tradeoff.spec.plan_file import read_mechanism
+    from tradeoff.spec.plan_file import MECHANISMS, read_mechanism
 
     ledger = _ledger(file)
     if count < 1:
         raise DomainError(f"count must be at least 1, got {count}")
-    keys = {name.replace("-", "_"): value for name, value in parameters.items()}
+    keys: dict[str, Any] = {name.replace("-", "_"): value for name, value in parameters.items()}
+    if adjacency != "add-remove" and kind in MECHANISMS and "adjacency" in MECHANISMS[kind].parameters:
+        keys["adjacency"] = adjacency
     try:
         mechanism = read_mechanism("spend", {"kind": kind, **keys})
     except TradeOffError as error:  # about a key "spend.KEY ...", and others in its remedy: flags here

@@ -309,7 +309,7 @@ class _Between:
         # Whole curves are about 5e-3 wide; where the lattice is that wide for delta, they are as wide.
         enough = tol if tol is not None else 0.99 if question == "delta" else 5e-3
         with np.errstate(invalid="ignore"):
-            wide = ~(measure(question, at, low, high) <= enough)
+            wide = ~(measure(question, at, low, high, tol) <= enough)
         if wide.any():
             below, above = self.answer_between(question, at[wide], tol)
             low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
@@ -335,7 +335,7 @@ class _Between:
             )
         if tol is not None:
             with np.errstate(invalid="ignore"):
-                near = ~((inner > upper) & (measure(question, at, upper, inner) > tol))
+                near = ~((inner > upper) & (measure(question, at, upper, inner, tol) > tol))
             if near.any():
                 lower[near] = least.answer(question, at[near], tol)[0]
                 outer[near] = most.answer(question, at[near], tol)[1]

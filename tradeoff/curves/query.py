@@ -127,7 +127,7 @@ def _checked_options(how: QueryKwargs) -> QueryOptions:
     """Return the options of this context, changed by the keywords of a question."""
     if unknown := how.keys() - QueryKwargs.__annotations__.keys():
         allowed = ", ".join(QueryKwargs.__annotations__)
-        raise TypeError(f"unknown keyword {min(unknown)!r}; a question takes {allowed}")
+        raise TypeError(f"unknown keyword {min(unknown)!r}; a question takes {allowed} and tol")
     changes: dict[str, Any] = {}
     if (method := how.get("method")) is not None:
         changes["method"] = choice("method", method, METHODS)
@@ -243,7 +243,7 @@ def _require_bounds(kind: Question, at: Array, lower: Array, upper: Array, tol: 
     if tol is None:
         return
     with np.errstate(invalid="ignore", divide="ignore"):
-        width = measure(kind, at, lower, upper, finest=0.0)
+        width = measure(kind, at, lower, upper, tol, finest=0.0)
     if kind == "beta":  # bounds of the ends are as narrow as floats allow, for any tolerance
         width = np.where((at == 0) | (at == 1), 0.0, width)
     wide = np.flatnonzero(width > tol)

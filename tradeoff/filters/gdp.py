@@ -54,7 +54,7 @@ class GDPFilter(Filter):
 
     kind = "gdp"
     cost_name = "mu with f >= G_mu"
-    remedy = "spend it in a ResidueFilter or an ApproximateDPFilter, or spend a Gaussian that bounds it"
+    remedy = "spend it in a ResidueFilter or an ApproximateDPFilter at some delta, or in a RhoFilter"
     counts_sampling = False
 
     mu: float = parameter("Budget.", "float in [0, 10000]", loss_budget)

@@ -65,9 +65,8 @@ class Plan(Displayed):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanisms, Mapping):
-            raise KindError(
-                f"mechanisms must be a mapping {{mechanism: count}}, got {shown(self.mechanisms)}"
-            )
+            rule = f"mechanisms must be a mapping {{mechanism: count}}, got {shown(self.mechanisms)}"
+            raise KindError(f"{rule}; collections.Counter makes one of a list, and counts equal mechanisms")
         if not isinstance(self.adjacency, str) or self.adjacency not in get_args(Adjacency):
             words = ", ".join(map(repr, get_args(Adjacency)))
             raise PlanError(f"adjacency must be one of {words}, got {shown(self.adjacency)}")

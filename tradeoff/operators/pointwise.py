@@ -202,7 +202,7 @@ class HullOfMinimum(_Pooled):
         if tol is None:
             return low, high
         for f, open_, above in answers:
-            width = measure(question, at[open_], low[open_], high[open_])
+            width = measure(question, at[open_], low[open_], high[open_], tol)
             wide = np.flatnonzero((above > low[open_]) & ~(width <= tol))
             if len(wide):
                 below, above[wide] = answer(f, at[open_[wide]], tol)

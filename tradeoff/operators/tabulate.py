@@ -207,13 +207,7 @@ def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
 def segments(f: PiecewiseLinear) -> list[Line]:
     """Return the lines of the segments of a polygon, which is the largest of them and 0."""
     if not f.is_rational:
-        points = zip(*(side.tolist() for side in f.points), strict=True)
-        # Of alpha = x and 1 - alpha = p the smaller float is exact, and so of beta.
-        wholes = [
-            (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
-            for x, y, p, q in points
-        ]
-        each = ((b - d, c - a, a, b) for (a, b), (c, d) in pairwise(wholes))
+        each = ((b - d, c - a, a, b) for (a, b), (c, d) in pairwise(_float_vertices(f)))
         return [reduced((rise * ONE, run * ONE, rise * a + run * b)) for rise, run, a, b in each]
     result = []
     for (a, b), (c, d) in pairwise(f.vertices):
@@ -222,6 +216,27 @@ def segments(f: PiecewiseLinear) -> list[Line]:
         u, v, w = (x.numerator * (scale // x.denominator) for x in (rise, run, level))
         result.append((u, v, w))
     return result
+
+
+def _float_vertices(f: PiecewiseLinear) -> list[Point]:
+    """Return the vertices in units: of alpha = x and 1 - alpha = p the smaller float is exact, as of beta."""
+    points = zip(*(side.tolist() for side in f.points), strict=True)
+    return [
+        (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
+        for x, y, p, q in points
+    ]
+
+
+def thinned(f: PiecewiseLinear, every: int, *, up: bool) -> PiecewiseLinear:
+    """Return a polygon through one of ``every`` vertices of f, above it, or of one of its lines, below it."""
+    if every == 1:
+        return f
+    if not up:
+        lines = segments(f)
+        return largest([*lines[::every], lines[-1]], up=False)
+    points = f.vertices if f.is_rational else _float_vertices(f)
+    kept = [*points[:-1:every], points[-1]]
+    return PiecewiseLinear(*zip(*kept, strict=True)) if f.is_rational else _curve(kept)
 
 
 def _curve(points: list[Point]) -> PiecewiseLinear:

@@ -25,7 +25,7 @@ from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, log
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.roots import bound_inverse
-from tradeoff.operators.tabulate import BetaOperator, largest, segments, tabulate
+from tradeoff.operators.tabulate import BetaOperator, largest, segments, thinned
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.symbolic.forms import Form, convert_number, form, form_of_power, lines_group, two_lines
@@ -210,7 +210,7 @@ class Dual:
         return self.curve
 
 
-_MAX_VERTICES = 10_000  # of a group of a polygon, in seconds; a larger one is tabulated
+_MAX_VERTICES = 10_000  # of a group of a polygon, in seconds
 
 
 class Group(BetaOperator):
@@ -237,9 +237,7 @@ class Group(BetaOperator):
         return Bounds(f(power.upper).lower, f(power.lower).upper)
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
-        (f,) = curves
-        if self.k * len(f.alpha) > _MAX_VERTICES:
-            return tabulate(Group(f, self.k))[up]
+        f = thinned(curves[0], -(-self.k * len(curves[0].alpha) // _MAX_VERTICES), up=up)
         result = f
         for _ in range(self.k - 1):
             result = largest(_lines_of_chain(result, f), up=up)

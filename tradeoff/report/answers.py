@@ -16,7 +16,7 @@ from tradeoff.curves.parameters import number
 from tradeoff.curves.product import Tensor
 from tradeoff.curves.query import explain_infinity
 from tradeoff.display import Displayed, TextTable, exactly, plain, rounded
-from tradeoff.errors import KindError, shown
+from tradeoff.errors import KindError, domain, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.pointwise import Maximum
@@ -168,6 +168,26 @@ def composition(curve: TradeOff) -> TradeOff:
     return curve
 
 
+_SCHEMES = {
+    "poisson": "Each batch is a Poisson sample: each record is included independently.",
+    "without-replacement": "Each batch is a uniformly random set of a fixed number of records.",
+    "with-replacement": "Each batch is a fixed number of independent uniform draws of one record.",
+    "allocated": "Each record takes part in a fixed number of steps, chosen uniformly at random.",
+    "balls-in-bins": "Each record is put into one batch, uniformly at random, and stays there.",
+    "shuffled": "Each record is randomised on its own, and the outputs are shuffled.",
+}
+
+
+def describe_sampling(plan: Plan) -> dict[str, str]:
+    """Return the schemes by which a plan's mechanisms draw records, with a sentence on each."""
+    schemes, mechanisms = set(), list(plan.mechanisms)
+    while mechanisms:
+        mechanism = mechanisms.pop()
+        schemes.add(getattr(mechanism, "scheme", None))
+        mechanisms += filter(None, [getattr(mechanism, "mechanism", None)])  # the one that it runs
+    return {name: words for name, words in _SCHEMES.items() if name in schemes}
+
+
 def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -> str:
     r"""Return a paragraph that states the guarantee of a plan, for a paper, numbers rounded to the safe side.
 
@@ -201,6 +221,8 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     delta = number("delta", delta, 0, 1)
     f = plan.guarantee()
     epsilon, power = f.bounds.epsilon(delta), 100 * (1 - Bounds.of(f(0.01)))
+    if math.isinf(epsilon.upper):
+        raise domain("delta", delta, f"so large that epsilon is finite, above {f.mass_at_plus_infinity:g}")
     least = rounded(max(epsilon.lower, 0.0), "lower", 4)
     most, mu = rounded(max(epsilon.upper, 0.0), "upper", 4), rounded(f.gdp(failure=failure).mu, "upper", 4)
     described = []
@@ -221,11 +243,21 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         f"Numbers are certified bounds, computed with tradeoff {__version__}.",
         *(f"They assume: {each}" for each in f.assumptions),
     ]
-    if any(getattr(m, "scheme", None) == "poisson" for m in plan.mechanisms):
-        sentences.append("The guarantee requires that every batch is an independent Poisson sample;")
-        sentences.append("it does not hold for shuffled batches.")
-    if any(m.kind in {"randomized-response", "rappor", "subset-selection"} for m in plan.mechanisms):
+    for scheme, words in describe_sampling(plan).items():
+        if scheme == "poisson":
+            sentences.append("The guarantee requires that every batch is an independent Poisson sample;")
+            sentences.append("it does not hold for shuffled batches.")
+        else:
+            sentences.append(f"The guarantee requires: {words} The choice stays secret.")
+    kinds = {mechanism.kind for mechanism in plan.mechanisms}
+    if kinds & {"randomized-response", "rappor", "subset-selection"}:
         sentences.append("Of a local randomiser, a record is one answer, which is replaced.")
-    sentences.append("It covers one record, not several records of one person,")
-    sentences.append("and not the choice of hyperparameters on the same data.")
+    if is_choice := bool(kinds & {"best-of-runs", "repeat-and-select"}):
+        sentences.append(
+            "The number of runs is random as stated, and stays secret with all runs but the best."
+        )
+    size = min((getattr(m, "group_size", 1) for m in plan.mechanisms), default=1)
+    covered = "one record, not several records" if size == 1 else f"{size} records, not more"
+    sentences.append(f"It covers {covered} of one person{'.' if is_choice else ','}")
+    sentences += [] if is_choice else ["and not the choice of hyperparameters on the same data."]
     return " ".join(sentences)

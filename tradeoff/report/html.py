@@ -21,7 +21,16 @@ from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Plan
-from tradeoff.report.answers import COLUMNS, Answers, certify_curve, factors, finite, join_certificates, row
+from tradeoff.report.answers import (
+    COLUMNS,
+    Answers,
+    certify_curve,
+    describe_sampling,
+    factors,
+    finite,
+    join_certificates,
+    row,
+)
 from tradeoff.report.compare import ALPHAS, Comparison
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import comparison_figure, paint, paper
@@ -34,14 +43,6 @@ if TYPE_CHECKING:
 _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
     "replace-one": "Two data sets are neighbours if they have the same size and differ in a single record.",
-}
-
-_SCHEMES = {
-    "poisson": "Each batch is a Poisson sample: each record is included independently.",
-    "without-replacement": "Each batch is a uniformly random set of a fixed number of records.",
-    "with-replacement": "Each batch is a fixed number of independent uniform draws of one record.",
-    "allocated": "Each record takes part in a fixed number of steps, chosen uniformly at random.",
-    "shuffled": "Each record is randomised on its own, and the outputs are shuffled.",
 }
 
 
@@ -106,16 +107,11 @@ def _image(figure: Figure, words: str) -> str:
 
 def assumptions(plan: Plan) -> list[str]:
     """Return the assumptions of a guarantee in plain words."""
-    schemes, mechanisms = set(), list(plan.mechanisms)
-    while mechanisms:
-        mechanism = mechanisms.pop()
-        schemes.add(getattr(mechanism, "scheme", None))
-        mechanisms += filter(None, [getattr(mechanism, "mechanism", None)])  # the one that it runs
     return [
         f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
         "Noise and number of releases were fixed in advance; outputs may have been seen in between.",
-        *(f"{words} The choice stays secret." for name, words in _SCHEMES.items() if name in schemes),
+        *(f"{words} The choice stays secret." for words in describe_sampling(plan).values()),
         "Everything released is in the list below, and nothing else about the data is.",
     ]
 

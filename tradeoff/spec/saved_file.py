@@ -14,7 +14,7 @@ from tradeoff.curves.parameters import reals
 from tradeoff.design.allocate import Allocation
 from tradeoff.design.calibration import Calibration
 from tradeoff.design.sensitivities import Sensitivities
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, domain, shown
 from tradeoff.gdp.reduction import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Plan
@@ -79,7 +79,14 @@ def save(thing: Any, path: str | PathLike[str]) -> None:
     ...     to.load(pathlib.Path(folder) / "steps.json") == steps
     True
     """
+    _check_ending(path, "spec.dump(spec.PlanFile(title, plan), path)")
     atomic_write(path, FILES.dumps(thing, indent=1) + "\n")
+
+
+def _check_ending(path: str | PathLike[str], remedy: str) -> None:
+    """Refuse the ending of plan files, which are TOML."""
+    if str(path).lower().endswith(".toml"):
+        raise domain("path", str(path), "of a JSON file", f"for a plan file use {remedy}")
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -97,6 +104,7 @@ def load(path: str | PathLike[str]) -> Any:
     ...     to.load(pathlib.Path(folder) / "curve.json")
     G_{1}
     """
+    _check_ending(path, "spec.load(path)")
     content = read_text(path, 2**28)  # some three million vertices
     try:
         return FILES.loads(content)

@@ -94,7 +94,7 @@ class Cost(NamedTuple):
 
     ``accuracy`` is the width that smoothing may add to psi, relative, or ``nats`` that of the loss where psi
     takes a value, if that is more. Where rounding leaves more than ``fine`` nats, a split is tried; 0 is for
-    the usual width of epsilon.
+    the usual width of epsilon. ``tolerant`` ones have no tolerance: splits serve near losses as well.
     """
 
     terms: float
@@ -102,6 +102,7 @@ class Cost(NamedTuple):
     share: float = 1.0
     nats: float = 0.0
     fine: float = math.inf
+    tolerant: bool = True
 
 
 class EvaluatedContour(NamedTuple):
@@ -243,7 +244,7 @@ class ContourCache:
     def snap_to_grid(self, kind: Kind, x: Array) -> Array:
         """Return the center of the line that serves each loss x of this order: near ones share it.
 
-        Of few rounds lines are wide, and centers are close enough for splits, too: within a sixth of a loss.
+        Of few rounds lines are wide, and centers are close enough for splits, too: within a third of a loss.
         """
         saddles = self.saddles(kind)
         spread = saddles.spread(x)
@@ -273,13 +274,13 @@ class ContourCache:
         alone = len(whole.laws) == 1 and whole.mass_at_plus_infinity == 0
         return alone and rarely_sampled(whole.laws[0], whole.counts[0]) is not None
 
-    def split(self, kind: Kind, x: float, log_psi: float | None) -> SplitEnclosure | None:
+    def split(self, kind: Kind, x: float, log_psi: float | None, *, shared: bool) -> SplitEnclosure | None:
         """Return the split about x, where delta is about e^log_psi if known; None where it has none."""
         if kind != "delta" or not 0 < x < _TUNING.farthest or not self.splittable:
             return None
         law, n, cumulant = self.whole.laws[0], self.whole.counts[0], self.whole.cumulant
-        if log_psi is None:  # one center serves all losses within a sixth of it
-            x = float(snap_to_grid(np.array([x]), np.array([x]) / 3, APART)[0])
+        if shared and log_psi is None:  # one center serves all losses within a sixth of them
+            x = float(snap_to_grid(np.array([x]), np.array([x]) / 6, APART)[0])
         log_delta = self._log_rare(x) if log_psi is None else log_psi
         key = x, log_delta, *query_options().choices[1:]  # the same for every method
         return self.whole.splits.of(key, partial(split, law, n, cumulant, x, log_delta))
@@ -290,10 +291,10 @@ class ContourCache:
         They are those of a split where a line would end too early, and else of a line.
         """
         if abs(x) > _TUNING.farthest or cost.terms == 0:
-            return self.split(kind, x, log_psi)
+            return self.split(kind, x, log_psi, shared=cost.tolerant)
         if kind == "delta" and self._stays_truncated(x, cost, log_psi):
-            divided = self.split(kind, x, log_psi)
-            is_negligible = log_psi is None and self._log_rare(x) < _TUNING.negligible
+            divided = self.split(kind, x, log_psi, shared=cost.tolerant)
+            is_negligible = cost.tolerant and log_psi is None and self._log_rare(x) < _TUNING.negligible
             if divided is not None or is_negligible:
                 return divided
         return self._enclose_by_line(kind, x, cost, log_psi)
@@ -311,7 +312,7 @@ class ContourCache:
         result, truncated = sharp, sharp.truncation_exceeds(10)
         # A Gaussian leaves as much of psi as a truncation by ``accuracy`` does.
         needs_smoothing = sharp.truncation_exceeds(max(10.0, accuracy / GOAL))
-        divided = self.split(kind, x, log_psi) if needs_smoothing else None
+        divided = self.split(kind, x, log_psi, shared=cost.tolerant) if needs_smoothing else None
         if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
             return divided  # without a split ten times psi would be left out, which locates nothing
         if needs_smoothing:
@@ -336,7 +337,7 @@ class ContourCache:
             noisy = noise > 0.4 * (line.c - 1) * fine  # either way, and psi falls by c - 1 a nat
             # A line of more noise than 1 % does not lead to the answer; less matters for the final one alone.
             worth = noise > 0.01 or (noisy and cost.share == 1.0)
-            if worth and (divided := self.split(kind, x, log_psi)) is not None:
+            if worth and (divided := self.split(kind, x, log_psi, shared=cost.tolerant)) is not None:
                 return divided
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = truncated and not needs_smoothing
@@ -439,7 +440,7 @@ class ContourEngine(Engine[Cost]):
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
         self.forward = ContourCache(laws, counts)
         self.backward = self.forward if symmetric else ContourCache([*map(ReversedPLD, laws)], counts)
-        self.extended_budget, self.splits_only = True, False
+        self.extended_budget, self.splits_only, self.own_centers = True, False, False
 
     @cached_property
     def possible(self) -> bool:
@@ -452,10 +453,13 @@ class ContourEngine(Engine[Cost]):
         made.extended_budget = False
         return made
 
-    def by_splits(self) -> ContourEngine:
-        """Return the engine that answers by splits alone, a tenth of a second each; it shares caches."""
+    def by_splits(self, *, own_centers: bool) -> ContourEngine:
+        """Return the engine that answers by splits alone, a tenth of a second each; it shares caches.
+
+        Losses may have their own centers, which is narrower, or share those within a third of them.
+        """
         made = copy(self)
-        made.splits_only = True
+        made.splits_only, made.own_centers = True, own_centers
         return made
 
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
@@ -469,8 +473,9 @@ class ContourEngine(Engine[Cost]):
             return Cost(self.forward.usual_terms, _TUNING.smoothing)
         terms = _TUNING.extended_terms if self.extended_budget else self.forward.usual_terms
         if question == "epsilon":  # bounds are 0.9 of ``nats`` apart
-            return Cost(terms, 0.0, nats=min(_TUNING.smoothing, tol / 1.25), fine=fine)
-        return Cost(terms, min(_TUNING.smoothing, tol / 3.0))
+            nats = min(_TUNING.smoothing, tol / 1.25)
+            return Cost(terms, 0.0, nats=nats, fine=fine, tolerant=False)
+        return Cost(terms, min(_TUNING.smoothing, tol / 3.0), tolerant=False)
 
     def refine(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by, nats=effort.nats / by)
@@ -508,9 +513,9 @@ class ContourEngine(Engine[Cost]):
                         yield enclose, at[k : k + 1]
                     continue
                 near = loss[some]
-                near = (
-                    snap_to_grid(near, near / 3, APART) if self.splits_only else part.snap_to_grid(kind, near)
-                )
+                if not self.own_centers:
+                    wide = self.splits_only
+                    near = snap_to_grid(near, near / 3, APART) if wide else part.snap_to_grid(kind, near)
                 for center, which in group_by_key(near):
                     yield partial(part.enclose, kind, center), at[some[which]]
 

@@ -424,11 +424,15 @@ def stays_truncated(
     """Whether a line of as many nodes as its cost allows leaves ``times`` the goal past the last one."""
     if not place.drawable:
         return True
-    each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
-    transforms = [t for t in each if t is not None]
-    nodes = min(query_options().most(NODE_BYTES), place.most / _cost(transforms, place.step))
-    last = place.step * nodes
-    return bound_past(transforms, counts, last) > math.log(times * place.goal * math.pi * last)
+    try:
+        each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
+        transforms = [t for t in each if t is not None]
+        nodes = min(query_options().most(NODE_BYTES), place.most / _cost(transforms, place.step))
+        last = place.step * nodes
+        size = times * place.goal * math.pi * last
+        return size == 0 or bound_past(transforms, counts, last) > math.log(size)
+    except SizeError:  # a quadrature grew above its cap
+        return True
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:
