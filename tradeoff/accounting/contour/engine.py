@@ -191,6 +191,7 @@ class ContourCache:
                 yield lines, left[enough]
             left = left[~enough]
 
+    @np.errstate(over="ignore", invalid="ignore")  # no period is short far past all losses
     def _has_short_period(self, x: Array) -> NDArray[np.bool_]:
         """Whether the period of a line at each loss is of the size of losses, so that damping gains nothing.
 
@@ -251,7 +252,11 @@ class ContourCache:
         if kind != "rest":  # psi falls by at most e^-((c - 1) x), 6 nats from the center to a loss served
             spread = np.minimum(spread, 6.0 / (saddles.at(x).c - 1))
         if kind == "delta" and sum(self.counts) <= _TUNING.few and self.splittable:
-            spread = np.where(may_split(self.whole.laws[0], x), np.minimum(spread, x / 3), spread)
+            spread = np.where(
+                may_split(self.whole.laws[0], np.minimum(x, _TUNING.farthest)),
+                np.minimum(spread, x / 3),
+                spread,
+            )
         return snap_to_grid(x, spread, APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
