@@ -191,8 +191,7 @@ def test_subsampled_gaussian_at_largest_mu_answers_or_refuses():
 def test_crowded_and_empty_losses_are_answered():
     """Sampling leaves two atoms with one float; of the positive losses of a mixture none is in the plan."""
     crowded = to.subsample(to.mechanisms.DiscreteGaussian(1.2860795692487201 / 3).curve(), 0.7339781453918625)
-    guarantee = to.Plan({to.mechanisms.Custom(crowded**2): 1}).guarantee()
-    assert 0 < guarantee.bounds(2.6e-8).lower < 1
+    assert 0 < to.Plan({to.mechanisms.Custom(crowded**2): 1}).guarantee().bounds(2.6e-8).lower < 1
     mixed = to.mixture({to.Gaussian(1200.0): 4.909e-91, to.TotalVariation(2.304e-9): 1.0}) ** 3
     assert -5e-7 < mixed.bounds.epsilon(4.1e-7).lower <= mixed.bounds.epsilon(4.1e-7).upper <= 0
     tiny = to.certify(to.subsample(to.PureDP(1.0), 0.1), "beta", 5e-324)

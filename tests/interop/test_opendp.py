@@ -77,8 +77,7 @@ def test_from_measurement_privacy_map_and_profile_in_opendp(dp, numbers):
         interop.privacy_map(to.Gaussian, delta=1e-6),
     )
     assert noise.map(1.0) == (to.Gaussian(1).epsilon(1e-6), 1e-6)
-    both = dp.c.make_composition([noise, noise])
-    assert both.map(1.0)[0] >= (to.Gaussian(1) ** 2).epsilon(2e-6)
+    assert dp.c.make_composition([noise, noise]).map(1.0)[0] >= (to.Gaussian(1) ** 2).epsilon(2e-6)
     assert interop.from_measurement(noise, 1.0).epsilon(1e-6) >= to.Gaussian(1).epsilon(1e-6)
     curve = to.Gaussian(0.25)
     profile = dp.new_privacy_profile(interop.privacy_profile(curve))

@@ -137,8 +137,7 @@ def test_edgeworth_subsampled_gaussian_error():
 @pytest.mark.parametrize(("n", "gain"), [(10, 15), (100, 150), (1000, 1500), (10_000, 15_000)])
 def test_edgeworth_lattice_error_is_order_n_squared(n, gain):
     curve = to.PureDP(1 / math.sqrt(n)) ** n
-    estimate = to.limits.edgeworth(curve)
-    assert estimate.name == "Edgeworth (lattice)"
+    assert to.limits.edgeworth(curve).name == "Edgeworth (lattice)"
     edgeworth, clt, _ = worst(curve)
     assert edgeworth < 0.1 / n**2 + 1e-9
     assert clt > gain * edgeworth

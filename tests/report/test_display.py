@@ -103,6 +103,9 @@ def test_statements_baselines_and_targets_are_safe_and_plain_data_are_json():
     assert "differ in the value of one record" in replaced
     assert "Poisson" not in replaced
     assert "it is (1, 0)-DP" in to.statement(to.mechanisms.RandomizedResponse(epsilon=1), delta=0)
+    best = to.mechanisms.BestOfRuns(Gaussian(noise_multiplier=2), 3)
+    mixed = to.statement(to.Plan({best: 1, to.mechanisms.BallsInBins(1.0, 9, 2): 1}), delta=1e-6)
+    assert [each in mixed for each in ("stays there", "hyperparameters", "but the best")] == [True] * 3
     third, free = Fraction(1, 3), Gaussian(noise_multiplier=math.inf)
     plan = to.Plan(
         {MixtureOfGaussians(1.0, [0, 1], [third, 1 - third]): 2, TruncatedLaplace(third, 2): 1, free: 1}

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 Choice = tuple[Engine[Any], str]  # an engine, and the reason to use it
 
 
+def is_coarse(tol: float | None) -> bool:
+    """Whether a second of the lattice reaches the width; below it, contours are tried first."""
+    return tol is None or tol >= 2e-7
+
+
 class Composition:
     """Bounds on every question about the product of ``laws`` with multiplicities ``counts``."""
 
@@ -147,24 +152,33 @@ class Composition:
         elif self._on_one_lattice:
             yield self.lattice, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
-        # A second of the lattice reaches a width of 2e-7: below, contours are tried first.
-        elif (tol is None or tol >= 2e-7 or question == "delta") and self._few_or_rare:
-            splits = self.contour.forward.splittable
-            if splits and question != "epsilon" and tol is None:  # of many losses most are small: short lines
-                yield self.contour, "lines and splits by the largest loss serve many losses"
-                yield self.lattice, "the contour was wide"
-            else:
-                if splits:
-                    by_splits = self.contour.by_splits(own_centers=tol is not None and question == "delta")
-                    yield by_splits, "few rounds lose much: the largest loss is most of the sum"
-                yield self.lattice, "few rounds lose much: contours are slow there"
-                yield self.contour, "the lattice was wide"
+        elif (
+            is_coarse(tol) or (question == "delta" and self.contour.forward.splittable)
+        ) and self._few_or_rare:
+            yield from self._choices_of_few(tol, question)
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
             yield self.contour.with_term_limit(), "all densities have closed forms"
             yield self.lattice, "the contour was wide"
             yield self.contour, "the lattice was wide: where atoms last, contours are slow"
         else:
             yield self.contour, "all densities have closed forms"
+            yield self.lattice, "the contour was wide"
+
+    def _choices_of_few(self, tol: float | None, question: Question) -> Iterator[Choice]:
+        """Yield the engines for few rounds, or rare large losses."""
+        splits = self.contour.forward.splittable
+        if splits and question != "epsilon" and tol is None:  # of many losses most are small: short lines
+            yield self.contour, "lines and splits by the largest loss serve many losses"
+            yield self.lattice, "the contour was wide"
+            return
+        if splits:
+            by_splits = self.contour.by_splits(own_centers=tol is not None and question == "delta")
+            yield by_splits, "few rounds lose much: the largest loss is most of the sum"
+        if is_coarse(tol):
+            yield self.lattice, "few rounds lose much: contours are slow there"
+            yield self.contour, "the lattice was wide"
+        else:
+            yield self.contour, "the split was wide"
             yield self.lattice, "the contour was wide"
 
     @property

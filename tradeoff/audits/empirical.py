@@ -275,6 +275,12 @@ class Counts(Empirical):
     Parameters
     ----------
     null, alternative, confidence : as ``from_counts`` takes them
+
+    Examples
+    --------
+    >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))
+    >>> round(audit.epsilon(1e-5), 3), round(audit.delta(0.5), 4)
+    (1.144, 0.0161)
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]
@@ -398,6 +404,12 @@ class LossSample:
     Parameters
     ----------
     under_p, under_q, confidence : as ``from_losses`` takes them; the draws are kept sorted
+
+    Examples
+    --------
+    >>> sample = LossSample([-1.0] * 73 + [1.0] * 27, [-1.0] * 27 + [1.0] * 73, confidence=0.9)
+    >>> f"{sample.delta(0.0):.3f}"
+    '[0.342, 0.584]'
     """
 
     under_p: Array

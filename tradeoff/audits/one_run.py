@@ -66,6 +66,12 @@ class OneRun(Displayed):
     Parameters
     ----------
     correct, guesses, canaries, delta, confidence, assumptions, sequential : as ``one_run`` takes them
+
+    Examples
+    --------
+    >>> audit = OneRun(correct=90, guesses=100, canaries=1000)
+    >>> round(audit.epsilon, 3), round(audit.p_value(epsilon=1.0), 4)
+    (1.631, 0.0)
     """
 
     correct: int

@@ -87,6 +87,13 @@ class Refutation(Displayed):
     at : type I error at which the data contradict the claim most; None for counts
     threshold : score at or above which the deciding test rejects; None for counts
     assumptions : statements under which the p-value is valid
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> refutation = to.audits.one_run(correct=90, guesses=100, canaries=1000).refutes(to.PureDP(1.0))
+    >>> bool(refutation), refutation.p_value < 1e-3
+    (True, True)
     """
 
     claim: TradeOff

@@ -47,6 +47,13 @@ class Entry:
     totals : ``budget``, ``spent`` and ``remaining`` after the grant, in the units of the filter
     state : state of the filter after the grant, from which it is rebuilt
     hash : SHA-256 of the previous entry's hash and of everything above as JSON; the last one is the head
+
+    Examples
+    --------
+    >>> from tradeoff.filters import GDPFilter
+    >>> entry = Entry.following(None, {"curve": "G_{0.5}"}, GDPFilter(1))
+    >>> entry.name, entry.totals["budget"], len(entry.hash)
+    ('curve G_{0.5}', 1.0, 64)
     """
 
     step: int

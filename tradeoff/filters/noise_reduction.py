@@ -118,6 +118,11 @@ class Release:
     ----------
     value, level : a float or a read-only array, and the variance or epsilon it was drawn at
     spent : cost of this and all earlier values of the session together, ``Gaussian(mu)`` or ``ExPost``
+
+    Examples
+    --------
+    >>> Release(value=101.3, level=4.0, spent=Gaussian(0.5))
+    Release(value=101.3, level=4.0, spent=G_{0.5})
     """
 
     value: Any

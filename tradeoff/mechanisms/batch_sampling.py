@@ -335,7 +335,7 @@ class BallsInBins(Mechanism):
     (6.88, 1.21)
     """
 
-    scheme = "allocated"
+    scheme = "balls-in-bins"
     adjacency = "add-remove"
 
     noise_multiplier: float = noise_field()

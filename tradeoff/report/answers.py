@@ -252,12 +252,14 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     kinds = {mechanism.kind for mechanism in plan.mechanisms}
     if kinds & {"randomized-response", "rappor", "subset-selection"}:
         sentences.append("Of a local randomiser, a record is one answer, which is replaced.")
-    if is_choice := bool(kinds & {"best-of-runs", "repeat-and-select"}):
+    choices = {"best-of-runs", "repeat-and-select"}
+    if kinds & choices:
         sentences.append(
             "The number of runs is random as stated, and stays secret with all runs but the best."
         )
     size = min((getattr(m, "group_size", 1) for m in plan.mechanisms), default=1)
     covered = "one record, not several records" if size == 1 else f"{size} records, not more"
-    sentences.append(f"It covers {covered} of one person{'.' if is_choice else ','}")
-    sentences += [] if is_choice else ["and not the choice of hyperparameters on the same data."]
+    sentences.append(f"It covers {covered} of one person{'.' if kinds <= choices else ','}")
+    if not kinds <= choices:
+        sentences.append("and not the choice of hyperparameters on the same data.")
     return " ".join(sentences)

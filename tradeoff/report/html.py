@@ -200,6 +200,13 @@ def registry_entry(title: str, plan: Plan, answers: Answers) -> dict[str, Any]:
 
     The keys are those of Nanayakkara, Ghazi, Vadhan 2025 (arXiv:2509.13509), as the registry's files have
     them. Epsilon is the upper bound at the first delta of the answers.
+
+    >>> import tradeoff as to
+    >>> from tradeoff.report.answers import answer_query
+    >>> plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 4})
+    >>> answers = answer_query(plan.guarantee(), delta=[1e-5])
+    >>> registry_entry("counts", plan, answers)["deployment"]["dp_flavor"]["input_metric"]
+    'Symmetric distance'
     """
     entry: dict[str, dict[str, Any]] = {name: dict.fromkeys(keys.split()) for name, keys in _BY_USER.items()}
     first = answers.epsilon[0]

@@ -177,7 +177,7 @@ class Codec:
             content = {"schema": SCHEMA, "tradeoff": self.encode(thing)}
             return json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
         except (ValueError, RecursionError) as error:
-            own = f"; write the text of its {name}()" if hasattr(thing, name := "to_json") else ""
+            own = "; write the text of its to_json()" if hasattr(thing, "to_json") else ""
             raise DomainError(f"{type(thing).__name__} cannot be saved: {error}{own}") from error
 
     def loads(self, content: str) -> Any:

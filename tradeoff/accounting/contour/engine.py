@@ -461,7 +461,7 @@ class ContourEngine(Engine[Cost]):
     def by_splits(self, *, own_centers: bool) -> ContourEngine:
         """Return the engine that answers by splits alone, a tenth of a second each; it shares caches.
 
-        Losses may have their own centers, which is narrower, or share those within a third of them.
+        Each loss has its own center, which is narrower, or shares that of all within a third of it.
         """
         made = copy(self)
         made.splits_only, made.own_centers = True, own_centers
@@ -470,7 +470,7 @@ class ContourEngine(Engine[Cost]):
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
         """Return the usual cost, or for a tolerance that of smoothing to it, with the extended budget."""
         if self.splits_only:
-            return Cost(0.0, 0.0)
+            return Cost(0.0, 0.0, tolerant=not self.own_centers)
         fine = (tol or 0.0) if question == "epsilon" else math.inf
         if tol is None:
             if question == "epsilon":
