@@ -240,9 +240,14 @@ def test_split_holds_truth(sigma, rate, count, delta, x):
             assert at != x or high - low < 1e-7 * delta
 
 
-@pytest.mark.parametrize(("n", "delta"), [(10**4, 1e-20), (10**4, 1e-50), (10**6, 1e-15), (10**6, 1e-30)])
-def test_epsilon_of_rare_steps_at_small_delta_is_narrow(n, delta):
-    low, high = (to.subsample(to.Gaussian(1.0), 1e-5) ** n).bounds.epsilon(delta)
+RARE = [(1.0, 1e-5, n, d) for n, d in ((10**4, 1e-20), (10**4, 1e-50), (10**6, 1e-15), (10**6, 1e-30))]
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "n", "delta"), [*RARE, (3.5, 0.0029, 2, 1e-5)]
+)  # the last has sure marks
+def test_epsilon_of_rare_steps_at_small_delta_is_narrow(mu, rate, n, delta):
+    low, high = (to.subsample(to.Gaussian(mu), rate) ** n).bounds.epsilon(delta)
     assert 0 <= high - low < 1e-8
 
 

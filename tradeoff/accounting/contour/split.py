@@ -108,8 +108,8 @@ class SplitEnclosure(Enclosure):
     def bound(self, x: Array) -> Bounds:
         """Bound delta(x) by the terms of the formula of the module, for x > 0."""
         sharp, t = self.marks.sharp, _variable(self.marks.part, np.maximum(x, 0.0) + self.aside)
-        inside = (t >= 0) & (t <= sharp - 1)
-        early = np.where(inside, np.exp(np.where(inside, sharp * (t - self.b) - t * t / 2, 0.0)), 1.0)
+        log_early = np.minimum(sharp * (t - self.b) - t * t / 2, 0.0)  # of a probability
+        early = np.where((t >= 0) & (t <= sharp - 1), np.exp(log_early), 1.0)
         missing = self.marks.count * (early + self.large.upper * self.below) * (1 + 1e-9)  # P(A, L < x)
         psi, none = self.small.psi(x), np.zeros(len(x))
         small = Bounds(*psi) if isinstance(psi, tuple) else Bounds(none, psi)
