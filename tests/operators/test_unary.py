@@ -10,12 +10,14 @@ import tradeoff as to
 from tests.strategies import vertices
 
 
-@given(vertices(most=3), st.integers(1, 4), st.floats(0.0, 1.0))
+@given(vertices(most=3), st.integers(1, 7), st.floats(0.0, 1.0))
 def test_group_of_float_polygon_holds_exact_one(points, k, alpha):
-    exact = to.maximum(f := to.PiecewiseLinear(*points), f.inverse())
-    near = exact.floats()  # of other vertices than the exact one, where floats do not hold them
-    result = near.group(k).bounds(alpha)
-    assert result.lower <= near.rational().group(k).at(Fraction(alpha)) <= result.upper
+    f = to.PiecewiseLinear(*points)
+    near = to.maximum(f, f.inverse()).floats()  # of other vertices, where floats do not hold them
+    result, exact, power = near.group(k).bounds(alpha), near.rational(), Fraction(alpha)
+    for _ in range(k):
+        power = 1 - exact.at(power)
+    assert result.lower <= 1 - power == exact.group(k).at(Fraction(alpha)) <= result.upper
 
 
 def test_group_of_many_vertices_is_bounded_by_lines(monkeypatch):

@@ -210,7 +210,7 @@ class Dual:
         return self.curve
 
 
-_MAX_VERTICES = 10_000  # of a group of a polygon, in seconds
+_MAX_VERTICES = 10_000  # of a group of a polygon, computed within a second; a polygon of more is thinned
 
 
 class Group(BetaOperator):
@@ -239,8 +239,10 @@ class Group(BetaOperator):
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         f = thinned(curves[0], -(-self.k * len(curves[0].alpha) // _MAX_VERTICES), up=up)
         result = f
-        for _ in range(self.k - 1):
-            result = largest(_lines_of_chain(result, f), up=up)
+        for bit in bin(self.k)[3:]:  # by squares
+            result = largest(_lines_of_chain(result, result), up=up)
+            if bit == "1":
+                result = largest(_lines_of_chain(result, f), up=up)
         return result
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
