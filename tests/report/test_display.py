@@ -106,6 +106,9 @@ def test_statements_baselines_and_targets_are_safe_and_plain_data_are_json():
     best = to.mechanisms.BestOfRuns(Gaussian(noise_multiplier=2), 3)
     mixed = to.statement(to.Plan({best: 1, to.mechanisms.BallsInBins(1.0, 9, 2): 1}), delta=1e-6)
     assert [each in mixed for each in ("stays there", "hyperparameters", "but the best")] == [True] * 3
+    grouped = to.mechanisms.SubsampledGaussian(1.1, 0.01, group_size=3)
+    text = to.statement(to.mechanisms.BestOfRuns(grouped, 3), delta=1e-4)
+    assert text.endswith("It covers 3 records of one person, not more.")
     third, free = Fraction(1, 3), Gaussian(noise_multiplier=math.inf)
     plan = to.Plan(
         {MixtureOfGaussians(1.0, [0, 1], [third, 1 - third]): 2, TruncatedLaplace(third, 2): 1, free: 1}

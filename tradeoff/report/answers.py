@@ -169,23 +169,35 @@ def composition(curve: TradeOff) -> TradeOff:
 
 
 _SCHEMES = {
-    "poisson": "Each batch is a Poisson sample: each record is included independently.",
-    "without-replacement": "Each batch is a uniformly random set of a fixed number of records.",
-    "with-replacement": "Each batch is a fixed number of independent uniform draws of one record.",
-    "allocated": "Each record takes part in a fixed number of steps, chosen uniformly at random.",
-    "balls-in-bins": "Each record is put into one batch, uniformly at random, and stays there.",
-    "shuffled": "Each record is randomised on its own, and the outputs are shuffled.",
+    "poisson": "every batch is an independent Poisson sample, not one of shuffled data",
+    "without-replacement": "every batch is a uniformly random set of a fixed number of records",
+    "with-replacement": "every batch is a fixed number of independent uniform draws of one record",
+    "allocated": "every record takes part in a fixed number of steps, chosen uniformly at random",
+    "balls-in-bins": "every record is put into one batch, uniformly at random, and stays there",
+    "shuffled": "every record is randomised on its own, and the outputs are shuffled",
 }
 
 
-def describe_sampling(plan: Plan) -> dict[str, str]:
-    """Return the schemes by which a plan's mechanisms draw records, with a sentence on each."""
-    schemes, mechanisms = set(), list(plan.mechanisms)
-    while mechanisms:
-        mechanism = mechanisms.pop()
-        schemes.add(getattr(mechanism, "scheme", None))
-        mechanisms += filter(None, [getattr(mechanism, "mechanism", None)])  # the one that it runs
-    return {name: words for name, words in _SCHEMES.items() if name in schemes}
+def with_inner(mechanism: Mechanism) -> Iterator[Mechanism]:
+    """Yield a mechanism, the one that it runs, and so on."""
+    inner: Mechanism | None = mechanism
+    while inner is not None:
+        yield inner
+        inner = getattr(inner, "mechanism", None)
+
+
+def describe_sampling(plan: Plan) -> list[str]:
+    """Return a sentence on each scheme by which mechanisms of a plan draw records."""
+    users: dict[str, set[str]] = {}
+    for mechanism in plan.mechanisms:
+        for inner in with_inner(mechanism):
+            users.setdefault(getattr(inner, "scheme", None) or "", set()).add(type(inner).__name__)
+    return [
+        f"The guarantee requires of {' and '.join(sorted(users[scheme]))} that {words}, and that the choice "
+        "stays secret."
+        for scheme, words in _SCHEMES.items()
+        if scheme in users
+    ]
 
 
 def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -> str:
@@ -210,9 +222,9 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     exact epsilon is at least 2.381) and 0.5926-GDP except with probability 1e-10. A membership attack with a
     false-positive rate of 1 % has a true-positive rate of at most 4.03 %, and the advantage of any attack
     (true-positive minus false-positive rate) is at most 0.2245. Numbers are certified bounds, computed with
-    tradeoff 0.1.0. The guarantee requires that every batch is an independent Poisson sample; it does not hold
-    for shuffled batches. It covers one record, not several records of one person, and not the choice of
-    hyperparameters on the same data.
+    tradeoff 0.1.0. The guarantee requires of SubsampledGaussian that every batch is an independent Poisson
+    sample, not one of shuffled data, and that the choice stays secret. It covers one record, not several of
+    one person, and not the choice of hyperparameters on the same data.
     """
     if isinstance(plan, Mechanism):
         plan = Plan({plan: 1}, plan.adjacency or "add-remove")
@@ -222,7 +234,8 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     f = plan.guarantee()
     epsilon, power = f.bounds.epsilon(delta), 100 * (1 - Bounds.of(f(0.01)))
     if math.isinf(epsilon.upper):
-        raise domain("delta", delta, f"so large that epsilon is finite, above {f.mass_at_plus_infinity:g}")
+        least = rounded(f.mass_at_plus_infinity, "upper", 4)
+        raise domain("delta", delta, f"so large that epsilon is finite, above {least}")
     least = rounded(max(epsilon.lower, 0.0), "lower", 4)
     most, mu = rounded(max(epsilon.upper, 0.0), "upper", 4), rounded(f.gdp(failure=failure).mu, "upper", 4)
     described = []
@@ -232,23 +245,21 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         described.append(f"{n:,} run{'s' * (n != 1)} of {type(mechanism).__name__} ({given})")
     listed = " and ".join(filter(None, [", ".join(described[:-1]), *described[-1:]])) or "nothing"
     change = "by adding or removing" if plan.adjacency == "add-remove" else "in the value of"
+    groups = ([getattr(inner, "group_size", 1) for inner in with_inner(m)] for m in plan.mechanisms)
+    size = min(map(max, groups), default=1)
+    records = "one record" if size == 1 else f"up to {size} records"
     both = f" (the exact epsilon is at least {least})" if f.exact else ""
     sentences = [
         f"The release consists of {listed}.",
-        f"For data sets that differ {change} one record, it is ({most}, {delta:g})-DP{both}",
+        f"For data sets that differ {change} {records}, it is ({most}, {delta:g})-DP{both}",
         f"and {mu}-GDP except with probability {failure:g}.",
         "A membership attack with a false-positive rate of 1 % has a true-positive rate of at most",
         f"{rounded(power.upper, 'upper', 3)} %, and the advantage of any attack (true-positive minus",
         f"false-positive rate) is at most {rounded(f.delta(0.0), 'upper', 4)}.",
         f"Numbers are certified bounds, computed with tradeoff {__version__}.",
         *(f"They assume: {each}" for each in f.assumptions),
+        *describe_sampling(plan),
     ]
-    for scheme, words in describe_sampling(plan).items():
-        if scheme == "poisson":
-            sentences.append("The guarantee requires that every batch is an independent Poisson sample;")
-            sentences.append("it does not hold for shuffled batches.")
-        else:
-            sentences.append(f"The guarantee requires: {words} The choice stays secret.")
     kinds = {mechanism.kind for mechanism in plan.mechanisms}
     if kinds & {"randomized-response", "rappor", "subset-selection"}:
         sentences.append("Of a local randomiser, a record is one answer, which is replaced.")
@@ -257,9 +268,10 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         sentences.append(
             "The number of runs is random as stated, and stays secret with all runs but the best."
         )
-    size = min((getattr(m, "group_size", 1) for m in plan.mechanisms), default=1)
-    covered = "one record, not several records" if size == 1 else f"{size} records, not more"
-    sentences.append(f"It covers {covered} of one person{'.' if kinds <= choices else ','}")
-    if not kinds <= choices:
+    covered = (
+        f"{size} records of one person, not more" if size > 1 else "one record, not several of one person"
+    )
+    sentences.append(f"It covers {covered}{'.' if kinds and kinds <= choices else ','}")
+    if not kinds or kinds - choices:
         sentences.append("and not the choice of hyperparameters on the same data.")
     return " ".join(sentences)

@@ -111,7 +111,7 @@ def assumptions(plan: Plan) -> list[str]:
         f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
         "Noise and number of releases were fixed in advance; outputs may have been seen in between.",
-        *(f"{words} The choice stays secret." for words in describe_sampling(plan).values()),
+        *describe_sampling(plan),
         "Everything released is in the list below, and nothing else about the data is.",
     ]
 
