@@ -270,7 +270,8 @@ class Composition:
 
         There delta'(-x) of the other order is next to nothing in delta(x) = 1 - e^x (1 - delta'(-x)). With c
         >= delta'(y - 1e-9), y = -log1p(-delta), and -log1p(-c) <= 1e-9, x = -y - log1p(-c) has delta'(-x) <=
-        c, and so delta(x) <= 1 - e^x (1 - c) = delta.
+        c, and so delta(x) <= 1 - e^x (1 - c) = delta. So it is with any c <= delta that bounds delta(0) =
+        delta'(0), the total variation.
         """
         result = np.full(len(delta), np.inf)
         if self.spent or self.exact or not self.contour.possible or self.mass_at_minus_infinity:
@@ -280,6 +281,10 @@ class Composition:
             x, lines = log1p(-Bounds.of(delta)), self.contour.backward.damped(2)  # no losses below e^-46
             c = (lines.leak + lines.chernoff_bound(-x.upper[mine] - 1e-9)).upper
             near = c < 5e-10
+            if not near.all():
+                variation = self.ceiling(np.zeros(1), np.zeros(1))
+                c = np.where(near, c, variation)
+                near |= variation <= delta[mine]
             result[mine[near]] = (Bounds(x.lower[mine], x.upper[mine]) - log1p(-Bounds.of(c))).upper[near]
         return result
 
