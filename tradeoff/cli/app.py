@@ -116,7 +116,7 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
 
 def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequence[str]) -> str:
     """Describe the first typed flag that the command lacks, with the one meant; "" if it has all of them."""
-    from tradeoff.mechanisms.base import SYNONYMS
+    from tradeoff.mechanisms.fields import SYNONYMS
 
     command = reduce(App.__getitem__, error.command_chain or (), app)
     known = [name for each in command.assemble_argument_collection() for name in each.names]

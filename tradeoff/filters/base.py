@@ -38,7 +38,8 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import cap, least
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational, sqrt, total
-from tradeoff.mechanisms.base import Declared, Mechanism
+from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.fields import Declared
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import both_orders

@@ -28,8 +28,9 @@ from tradeoff.filters.base import (
 )
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, rational, sqrt
-from tradeoff.mechanisms.base import Declared, Mechanism, integer_range, parameter, real_range, stateful
+from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.base import mechanism as immutable
+from tradeoff.mechanisms.fields import Declared, integer, parameter, real, stateful
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled
@@ -81,8 +82,8 @@ class RenyiFilter(Filter):
     cost_name = "Renyi divergence of this order"
     remedy = "spend a curve that bounds it"
 
-    order: float = real_range("Order of the divergence.", "(1, 1e6]")
-    epsilon: float = real_range("Budget in nats.", "[0, 1e6]")
+    order: float = real("Order of the divergence.", "(1, 1e6]")
+    epsilon: float = real("Budget in nats.", "[0, 1e6]")
 
     def _limits(self) -> tuple[float, ...]:
         return (self.epsilon,)
@@ -130,8 +131,8 @@ class RhoFilter(ConcentratedFilter):
 
     kind = "rho-zcdp"
 
-    rho: float = real_range("Budget.", "[0, 1e6]")
-    delta: float = real_range(
+    rho: float = real("Budget.", "[0, 1e6]")
+    delta: float = real(
         "Budget for the failure probabilities of approximately zCDP steps.",
         "[0, 1)",
         default=0.0,
@@ -165,9 +166,9 @@ class ZCDPFilter(ConcentratedFilter):
 
     per_rho: ClassVar[float] = 1.0  # amount of the first sum that rho = 1 allows
 
-    epsilon: float = real_range("Loss of the whole interaction in nats.", "[0, 1e4]")
-    delta: float = real_range("Failure probability of the whole interaction.", "(0, 1)")
-    step_delta: float = real_range(
+    epsilon: float = real("Loss of the whole interaction in nats.", "[0, 1e4]")
+    delta: float = real("Failure probability of the whole interaction.", "(0, 1)")
+    step_delta: float = real(
         r"Share of ``delta`` for approximately zCDP steps; the rest is :math:`\delta''`.",
         "[0, 1)",
         default=0.0,
@@ -252,8 +253,8 @@ class ExPost(Declared):
     ExPost(epsilon=0.5, delta=0.0)
     """
 
-    epsilon: float = real_range("Loss in nats of this output.", "[0, inf)")
-    delta: float = real_range(
+    epsilon: float = real("Loss in nats of this output.", "[0, inf)")
+    delta: float = real(
         "Probability, fixed before the release, that the loss is larger.", "[0, 1]", default=0.0
     )
 
@@ -297,7 +298,7 @@ class ExPostFilter(Filter):
     )
 
     epsilon: float = parameter("Loss of the whole interaction in nats.", "float in [0, 10000]", loss_budget)
-    delta: float = real_range("Probability that the whole loss is larger.", "[0, 1)", default=0.0)
+    delta: float = real("Probability that the whole loss is larger.", "[0, 1)", default=0.0)
 
     def _cost(self, step: Any) -> tuple[float, float]:
         if isinstance(step, ExPost):
@@ -345,15 +346,15 @@ class ConcurrentFilter(ConcentratedFilter):
     takes = (ExPost,)
     amounts = Sides
 
-    epsilon: float = real_range("Loss of the steps in nats.", "[0, 1e4]")
-    delta: float = real_range("Failure probability of the steps.", "(0, 1)")
+    epsilon: float = real("Loss of the steps in nats.", "[0, 1e4]")
+    delta: float = real("Failure probability of the steps.", "(0, 1)")
     ex_post_epsilon: float = parameter(
         "Loss of the releases in nats.", "float in [0, 10000]", loss_budget, kw_only=True
     )
-    ex_post_delta: float = real_range(
+    ex_post_delta: float = real(
         "Probability that the loss of the releases is larger.", "[0, 1)", default=0.0, kw_only=True
     )
-    step_delta: float = real_range(
+    step_delta: float = real(
         "Share of ``delta`` for approximately zCDP steps.", "[0, 1)", default=0.0, kw_only=True
     )
 
@@ -397,9 +398,9 @@ class SampledFilter(Filter):
 
     kind = "sampled"
 
-    noise_multiplier: float = real_range("Least noise of a step, as in ``SubsampledGaussian``.", "(0, inf)")
-    sample_rate: float = real_range("Largest sampling rate of a step.", "[0, 1]")
-    rounds: int = integer_range("Budget in rounds.", 0, 10**9)  # the slack is far below one round
+    noise_multiplier: float = real("Least noise of a step, as in ``SubsampledGaussian``.", "(0, inf)")
+    sample_rate: float = real("Largest sampling rate of a step.", "[0, 1]")
+    rounds: int = integer("Budget in rounds.", 0, 10**9)  # the slack is far below one round
 
     def _limits(self) -> tuple[float, ...]:
         self.unit = SubsampledGaussian(self.noise_multiplier, self.sample_rate)

@@ -30,7 +30,8 @@ from tradeoff.filters.base import (
 )
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import sqrt
-from tradeoff.mechanisms.base import Mechanism, integer_range, parameter, stateful
+from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.fields import integer, parameter, stateful
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.unary import assumed
 
@@ -98,7 +99,7 @@ class IndividualGDPFilter(StepRecord):
     counts_sampling = False
 
     mu: float = parameter("Budget of each record.", "float in [1e-9, 10000]", partial(loss_budget, low=1e-9))
-    records: int = integer_range("Number of records; each takes 8 bytes.", 0)
+    records: int = integer("Number of records; each takes 8 bytes.", 0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,8 +27,8 @@ from tradeoff.filters.budgets import ExPost, RhoFilter
 from tradeoff.filters.gdp import GDPFilter, IndividualGDPFilter
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import log, log1p, sqrt
-from tradeoff.mechanisms.base import Declared, real_range, stateful
 from tradeoff.mechanisms.base import mechanism as immutable
+from tradeoff.mechanisms.fields import Declared, real, stateful
 
 Seed = np.random.Generator | int | None
 
@@ -51,7 +51,7 @@ class Boundary(Declared, ABC):
     curve of a subclass. Variances are in squared units of the query.
     """
 
-    delta: float = real_range("Probability that the loss passes the boundary at any time.", "(0, 1)")
+    delta: float = real("Probability that the loss passes the boundary at any time.", "(0, 1)")
 
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
         """Return psi(t) = mu^2/2 + mu u(t)/sqrt(t), mu^2 = Delta^2/t, at a time t, in nats, rounded up."""
@@ -77,7 +77,7 @@ class LinearBoundary(Boundary):
     (0.5307, 0.3298)
     """
 
-    time: float = real_range("Variance :math:`t_*` at which the boundary is tightest.", "[1e-18, 1e18]")
+    time: float = real("Variance :math:`t_*` at which the boundary is tightest.", "[1e-18, 1e18]")
 
     def _height(self, t: Bounds) -> Bounds:
         s = sqrt(t / self.time)
@@ -97,7 +97,7 @@ class MixtureBoundary(Boundary):
     (0.7577, 0.3035)
     """
 
-    r: float = real_range("Variance about which the boundary is tight.", "[1e-18, 1e18]")
+    r: float = real("Variance about which the boundary is tight.", "[1e-18, 1e18]")
 
     def _height(self, t: Bounds) -> Bounds:
         ratio = t / self.r

@@ -14,7 +14,7 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.filters.base import Step, StepRecord, zcdp
 from tradeoff.intervals.bounds import Array, Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, rational, sqrt
-from tradeoff.mechanisms.base import real_range, stateful
+from tradeoff.mechanisms.fields import real, stateful
 
 
 @stateful
@@ -38,7 +38,7 @@ class Odometer(StepRecord):
     (True, True)
     """
 
-    delta: float = real_range("Probability that the bound ever fails.", "(0, 1)")
+    delta: float = real("Probability that the bound ever fails.", "(0, 1)")
 
     cost_name = "rho"
     remedy = "spend it in a filter with a delta"
@@ -97,7 +97,7 @@ class FilterOdometer(Odometer):
     5.7565
     """
 
-    at: float = real_range(
+    at: float = real(
         r"Clock time :math:`y` where it is tightest: there it is "
         r"the :math:`\varepsilon` of a filter with :math:`V = y`.",
         "[1e-9, 1e9]",
@@ -124,9 +124,7 @@ class MixtureOdometer(Odometer):
     6.2473
     """
 
-    r: float = real_range(
-        "Clock time around which it is tightest, up to a factor.", "[1e-9, 1e9]", kw_only=True
-    )
+    r: float = real("Clock time around which it is tightest, up to a factor.", "[1e-9, 1e9]", kw_only=True)
 
     def _margin(self, v: Bounds) -> Bounds:
         return sqrt(2 * (v + self.r) * (log1p(v / self.r) / 2 - log(self.delta)))
@@ -148,7 +146,7 @@ class StitchedOdometer(Odometer):
     6.4455
     """
 
-    start: float = real_range(
+    start: float = real(
         "Clock time :math:`v_0` from which it is stated; before, its margin at :math:`v_0` is used.",
         "[1e-9, 1e9]",
         kw_only=True,

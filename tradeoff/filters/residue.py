@@ -65,7 +65,7 @@ from tradeoff.intervals.functions import (
     where,
 )
 from tradeoff.intervals.polygon import lower_hull
-from tradeoff.mechanisms.base import parameter, real_range, stateful
+from tradeoff.mechanisms.fields import parameter, real, stateful
 from tradeoff.pld.special import mills
 
 
@@ -121,13 +121,13 @@ class ResidueFilter(Filter):
     remedy = "give the filter a delta and a step_delta, the mass that such a step may give up"
 
     mu: float = parameter("Budget.", "float in [1e-9, 10000]", partial(loss_budget, low=1e-9))
-    delta: float = real_range(
+    delta: float = real(
         r"Failure probability of the whole interaction: the guarantee is :math:`G_\mu \otimes f_{0,\delta}`.",
         "[0, 1)",
         default=0.0,
         kw_only=True,
     )
-    step_delta: float = real_range(
+    step_delta: float = real(
         "Mass, at most ``delta``, that a step with unbounded losses may give up, to be charged less.",
         "[0, 1)",
         default=0.0,

@@ -23,21 +23,16 @@ from tradeoff.families.discrete import (
 )
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
-from tradeoff.mechanisms.base import (
-    Adjacency,
-    Mechanism,
-    adjacency_field,
+from tradeoff.mechanisms.base import Adjacency, Mechanism, adjacency_field, loss, mechanism, root
+from tradeoff.mechanisms.fields import (
     in_interval,
-    integer_range,
-    loss,
-    mechanism,
+    integer,
     noise_field,
-    number_list,
     one_of,
     parameter,
     rate_field,
-    real_range,
-    root,
+    real,
+    tuple_of,
 )
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.pointwise import add_weights, mixture
@@ -73,10 +68,10 @@ class TruncatedSubsampledGaussian(Mechanism):
 
     noise_multiplier: float = noise_field()
     sample_rate: float = rate_field()
-    batch_size: int = integer_range(
+    batch_size: int = integer(
         "Most records of a batch; of a larger sample a uniform subset is kept.", high=_MAX_CAPPED
     )
-    dataset_size: int = integer_range(
+    dataset_size: int = integer(
         'Number of records, under "add-remove" of the larger data set.', high=_MAX_CAPPED
     )
     adjacency: Adjacency | None = adjacency_field(default="add-remove")
@@ -132,16 +127,16 @@ class MixtureOfGaussians(Mechanism):
 
     adjacency = "add-remove"
 
-    sigma: float = real_range("Standard deviation of the noise, in the unit of the sum.", "(0, inf]")
+    sigma: float = real("Standard deviation of the noise, in the unit of the sum.", "(0, inf]")
     sensitivities: tuple[float, ...] = parameter(
         "Norms :math:`c_i` of the contribution of the record, in the unit of the sum.",
         "list of float in [0, inf)",
-        partial(number_list, check=in_interval("[0, inf)")),
+        partial(tuple_of, check=in_interval("[0, inf)")),
     )
     probabilities: tuple[float, ...] = parameter(
         "Probability of each; they must add to 1 within 1e-12, and are divided by their sum.",
         "list of float in [0, 1]",
-        partial(number_list, check=in_interval("[0, 1]")),
+        partial(tuple_of, check=in_interval("[0, 1]")),
     )
 
     def _check(self) -> None:
@@ -175,14 +170,14 @@ class BandedFactorization(Mechanism):
     scheme = "poisson"
     adjacency = "add-remove"
 
-    noise_multiplier: float = real_range(
+    noise_multiplier: float = real(
         "Standard deviation over clipping norm times largest column norm of the strategy matrix.", "(0, inf]"
     )
-    sample_rate: float = real_range(
+    sample_rate: float = real(
         "Probability that a record enters the batch of a round of its own group.", "[0, 1]"
     )
-    steps: int = integer_range("Number of rounds.")
-    bands: int = integer_range(
+    steps: int = integer("Number of rounds.")
+    bands: int = integer(
         "Number :math:`b` of bands of the strategy matrix: records are split in :math:`b` groups "
         "beforehand, without looking at them, and each round samples from the next group."
     )
@@ -224,15 +219,15 @@ class ShuffledRandomizers(Mechanism):
     sized = True
     unshown = MappingProxyType({"size": 1})
 
-    epsilon: float = real_range("Loss of each answer towards the shuffler, in nats.", "[0, 700]")
-    records: int = integer_range("Number of answers.", high=MOST_RECORDS)
-    categories: int | None = integer_range(
+    epsilon: float = real("Loss of each answer towards the shuffler, in nats.", "[0, 700]")
+    records: int = integer("Number of answers.", high=MOST_RECORDS)
+    categories: int | None = integer(
         "Number :math:`k` of answers of randomised response, or of subset selection, the same of all "
         "records; by default any randomiser.",
         2,
         default=None,
     )
-    size: int = integer_range(
+    size: int = integer(
         "Size :math:`d` of the subset of the categories, below :math:`k`; 1 is randomised response.",
         default=1,
     )
@@ -291,8 +286,8 @@ class RandomAllocation(Mechanism):
     adjacency = "add-remove"
 
     noise_multiplier: float = noise_field()
-    steps: int = integer_range("Number of steps, for example of one epoch.", high=MOST_STEPS)
-    participations: int = integer_range(
+    steps: int = integer("Number of steps, for example of one epoch.", high=MOST_STEPS)
+    participations: int = integer(
         "Number of steps in which a record takes part, at most ``steps``.", high=MOST_STEPS, default=1
     )
 
@@ -339,8 +334,8 @@ class BallsInBins(Mechanism):
     adjacency = "add-remove"
 
     noise_multiplier: float = noise_field()
-    bins: int = integer_range("Number of batches, which are the steps of an epoch.", high=MOST_STEPS)
-    epochs: int = integer_range("Number of passes over the batches.")
+    bins: int = integer("Number of batches, which are the steps of an epoch.", high=MOST_STEPS)
+    epochs: int = integer("Number of passes over the batches.")
 
     @property
     def exact(self) -> bool:

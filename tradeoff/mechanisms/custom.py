@@ -11,7 +11,8 @@ from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.intervals.bounds import Array
 from tradeoff.intervals.roots import largest
-from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, adjacency_field, mechanism, real_range
+from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, adjacency_field, mechanism
+from tradeoff.mechanisms.fields import real
 from tradeoff.operators.pointwise import maximum
 
 
@@ -110,7 +111,7 @@ class CanonicalNoise(Mechanism):
     """
 
     target: TradeOff
-    sensitivity: float = real_range("Sensitivity of the query.", "(0, inf)")
+    sensitivity: float = real("Sensitivity of the query.", "(0, inf)")
 
     def __init__(self, curve: TradeOff, sensitivity: float = 1.0) -> None:
         vars(self).update(target=_check_curve(curve), sensitivity=sensitivity)

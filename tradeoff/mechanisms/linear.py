@@ -18,19 +18,8 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, expm1, log, rational, sqrt, sum_rows
 from tradeoff.intervals.functions import total as total_of
-from tradeoff.mechanisms.base import (
-    Adjacency,
-    Mechanism,
-    in_interval,
-    integer_range,
-    loss,
-    mechanism,
-    number_list,
-    one_of,
-    parameter,
-    real_range,
-    root,
-)
+from tradeoff.mechanisms.base import Adjacency, Mechanism, loss, mechanism, root
+from tradeoff.mechanisms.fields import in_interval, integer, one_of, parameter, real, tuple_of
 from tradeoff.pld.allocated_laws import bound_gram, group_bins
 from tradeoff.pld.allocation import STEEPEST
 from tradeoff.pld.units import bound_product
@@ -38,7 +27,7 @@ from tradeoff.pld.units import bound_product
 
 def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
     """Return increasing numbers of steps, checked."""
-    steps = number_list(name, value, partial(count, low=1, high=MOST), "integers")
+    steps = tuple_of(name, value, partial(count, low=1, high=MOST), "integers")
     if any(first >= second for first, second in pairwise(steps)):
         raise domain(name, value, "increasing")
     return steps
@@ -71,16 +60,16 @@ class TreeAggregation(Mechanism):
     (79, 8.526)
     """
 
-    noise_multiplier: float = real_range(
+    noise_multiplier: float = real(
         "Standard deviation of the noise of a node over the l2-norm of the change of one step.", "(0, inf]"
     )
-    steps: int = integer_range("Length of the stream.", high=math.inf)
-    participations: int = integer_range(
+    steps: int = integer("Length of the stream.", high=math.inf)
+    participations: int = integer(
         "Most steps in which one record takes part; for more use ``MatrixMechanism``.",
         high=128,  # finding the worst steps takes up to a few seconds
         default=1,
     )
-    separation: int = integer_range(
+    separation: int = integer(
         "Least distance of two steps in which one record takes part: 1 allows consecutive steps; the number "
         "of batches of an epoch is for records that keep their place in every epoch. If a library counts the "
         "steps *between* two participations, add 1.",
@@ -314,10 +303,10 @@ class MatrixMechanism(Mechanism):
     True
     """
 
-    noise_multiplier: float = real_range(
+    noise_multiplier: float = real(
         "Standard deviation of :math:`z` over the l2-norm of the change of one step.", "(0, inf]"
     )
-    sensitivity: float | None = real_range(
+    sensitivity: float | None = real(
         "Largest norm of :math:`C u` over all changes :math:`u` of neighbours, with changes of norm 1 in "
         "single steps: with one participation the largest column norm of :math:`C`; "
         "``strategy_sensitivity`` has others. Leave it out where a strategy is given.",
@@ -334,8 +323,8 @@ class MatrixMechanism(Mechanism):
     scheme: Literal["balls-in-bins"] | None = one_of(
         "How records choose their steps, where a strategy is given.", "balls-in-bins", default=None
     )
-    bins: int | None = integer_range("Number of batches, the steps of an epoch.", default=None)
-    epochs: int | None = integer_range("Number of passes over the batches.", default=None)
+    bins: int | None = integer("Number of batches, the steps of an epoch.", default=None)
+    epochs: int | None = integer("Number of passes over the batches.", default=None)
 
     def _check(self) -> None:
         if (self.strategy is None) == (self.sensitivity is None):
@@ -408,21 +397,21 @@ class LastIterate(Mechanism):
 
     exact = False
 
-    noise_multiplier: float = real_range(
+    noise_multiplier: float = real(
         r"Standard deviation of the noise of a step over the distance :math:`s` by which neighbours move a "
         r"step: :math:`n \sigma/L` for noise :math:`\sigma` on the mean gradient of :math:`n` records, of "
         r"which one moves it by :math:`L/n`.",
         "(0, inf]",
     )
-    steps: int = integer_range("Number of steps.", high=math.inf)
-    contraction: float = real_range(
+    steps: int = integer("Number of steps.", high=math.inf)
+    contraction: float = real(
         r"Factor :math:`c` by which a step shrinks distances: "
         r":math:`\max(\lvert 1 - \eta m\rvert, \lvert 1 - \eta M\rvert)` for losses that are "
         r":math:`m`-strongly convex and :math:`M`-smooth, 1 for convex ones with :math:`\eta \le 2/M`.",
         "[0, 1]",
         default=1.0,
     )
-    diameter: float = real_range(
+    diameter: float = real(
         "Diameter of the set to which iterates are projected, in units of :math:`s`; "
         "infinite without projection.",
         "[0, inf]",

@@ -29,20 +29,8 @@ from tradeoff.families.gaussian import Gaussian as GaussianCurve
 from tradeoff.families.laplace import Laplace as LaplaceCurve
 from tradeoff.families.laplace import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
-from tradeoff.mechanisms.base import (
-    Adjacency,
-    Mechanism,
-    adjacency_field,
-    check_loss,
-    in_interval,
-    integer_range,
-    loss,
-    mechanism,
-    numbers,
-    one_of,
-    parameter,
-    real_range,
-)
+from tradeoff.mechanisms.base import Adjacency, Mechanism, adjacency_field, check_loss, loss, mechanism
+from tradeoff.mechanisms.fields import in_interval, integer, numbers, one_of, parameter, real
 from tradeoff.mechanisms.subsampled import leaking
 from tradeoff.operators.pointwise import minimum
 
@@ -97,13 +85,11 @@ class Laplace(Mechanism):
     Lap_{0.1}
     """
 
-    scale: float = real_range(
+    scale: float = real(
         r"Scale :math:`b` of the density :math:`e^{-\lvert x\rvert/b}/(2b)`, in the units of the query.",
         "(0, inf]",
     )
-    sensitivity: float = real_range(
-        "l1-sensitivity of the query, in the same units.", "(0, inf)", default=1.0
-    )
+    sensitivity: float = real("l1-sensitivity of the query, in the same units.", "(0, inf)", default=1.0)
 
     def _check(self) -> None:
         self.curve()
@@ -129,9 +115,9 @@ class TruncatedLaplace(Mechanism):
 
     normal: ClassVar[bool] = False
 
-    scale: float = real_range("Scale of the noise before truncation, in the units of the query.", "(0, inf)")
-    bound: float = real_range("Largest size of the noise, in the same units.", "(0, inf)")
-    sensitivity: float = real_range(
+    scale: float = real("Scale of the noise before truncation, in the units of the query.", "(0, inf)")
+    bound: float = real("Largest size of the noise, in the same units.", "(0, inf)")
+    sensitivity: float = real(
         "Sensitivity of the query, which is one number, in the same units.", "(0, inf)", default=1.0
     )
 
@@ -153,7 +139,7 @@ class TruncatedGaussian(TruncatedLaplace):
 
     normal = True
 
-    scale: float = real_range("Standard deviation before truncation, in the units of the query.", "(0, inf)")
+    scale: float = real("Standard deviation before truncation, in the units of the query.", "(0, inf)")
 
 
 @mechanism
@@ -171,11 +157,9 @@ class BoundedLaplace(Mechanism):
 
     exact = False
 
-    scale: float = real_range("Scale of the noise, in the units of the query.", "(0, inf)")
-    width: float = real_range(
-        "Length of the interval, at least the sensitivity, in the same units.", "(0, inf)"
-    )
-    sensitivity: float = real_range("Sensitivity of the query, in the same units.", "(0, inf)", default=1.0)
+    scale: float = real("Scale of the noise, in the units of the query.", "(0, inf)")
+    width: float = real("Length of the interval, at least the sensitivity, in the same units.", "(0, inf)")
+    sensitivity: float = real("Sensitivity of the query, in the same units.", "(0, inf)", default=1.0)
 
     def _check(self) -> None:
         if self.width < self.sensitivity:
@@ -207,7 +191,7 @@ class BoundedGaussian(Mechanism):
 
     exact = False
 
-    noise_multiplier: float = real_range(
+    noise_multiplier: float = real(
         "Standard deviation before conditioning over the l2-sensitivity.", "(0, inf]"
     )
 
@@ -217,9 +201,7 @@ class BoundedGaussian(Mechanism):
 
 MOST_SQUARE = 32  # largest squared sensitivity of a vector whose shifts are compared
 
-shift_field = partial(
-    integer_range, "Largest change of the query; of a vector, the l1-sensitivity.", default=1
-)
+shift_field = partial(integer, "Largest change of the query; of a vector, the l1-sensitivity.", default=1)
 
 
 @mechanism
@@ -233,8 +215,8 @@ class DiscreteGaussian(Mechanism):
     True
     """
 
-    sigma: float = real_range(r"Parameter :math:`\sigma`, close to the standard deviation.", "(0, inf)")
-    sensitivity: int = integer_range("Largest change of the query under neighbours.", default=1)
+    sigma: float = real(r"Parameter :math:`\sigma`, close to the standard deviation.", "(0, inf)")
+    sensitivity: int = integer("Largest change of the query under neighbours.", default=1)
 
     def curve(self) -> TradeOff:
         return DiscreteGaussianCurve(self.sigma, self.sensitivity)
@@ -251,7 +233,7 @@ class DiscreteLaplace(Mechanism):
     f_{0.5,0}
     """
 
-    scale: float = real_range("Scale of the decay.", "[1e-300, inf)")
+    scale: float = real("Scale of the decay.", "[1e-300, inf)")
     sensitivity: int = shift_field()
 
     def curve(self) -> TradeOff:
@@ -280,11 +262,9 @@ class DiscreteGaussianVector(Mechanism):
     N_Z(4)^2
     """
 
-    sigma: float = real_range(r"Parameter :math:`\sigma` of every coordinate.", "(0, inf)")
-    squared_sensitivity: int = integer_range(
-        "Square of the l2-sensitivity: the largest sum of squared changes."
-    )
-    dimension: int = integer_range("Number of coordinates.")
+    sigma: float = real(r"Parameter :math:`\sigma` of every coordinate.", "(0, inf)")
+    squared_sensitivity: int = integer("Square of the l2-sensitivity: the largest sum of squared changes.")
+    dimension: int = integer("Number of coordinates.")
 
     @property
     def exact(self) -> bool:
@@ -327,7 +307,7 @@ class Skellam(Mechanism):
     Skellam(100)
     """
 
-    variance: float = real_range(
+    variance: float = real(
         "Variance of the noise, twice the mean of each count; curves are computed up to about 1e6.",
         "(0, inf)",
     )
@@ -348,7 +328,7 @@ class BinomialNoise(Mechanism):
     True
     """
 
-    coins: int = integer_range(
+    coins: int = integer(
         "Number of coins; curves are computed for coins times sensitivity up to :math:`2^{20}`."
     )
     sensitivity: int = shift_field()
@@ -380,12 +360,12 @@ class ThresholdedKeys(Mechanism):
     unshown = MappingProxyType({"adjacency": "add-remove"})
 
     # More noise lowers losses, but shows keys of one record more often: no side is safe to round to.
-    scale: float = real_range(
+    scale: float = real(
         r"Scale :math:`b` of Laplace or geometric noise (pmf proportional to :math:`e^{-\lvert x\rvert/b}`), "
         "or standard deviation of normal noise.",
         "(0, inf)",
     )
-    threshold: float = real_range("Least noisy value that is shown, above ``contribution``.", "(0, inf]")
+    threshold: float = real("Least noisy value that is shown, above ``contribution``.", "(0, inf]")
     noise: str = one_of(
         "Law of the noise; geometric noise is for integer values.",
         "laplace",
@@ -393,8 +373,8 @@ class ThresholdedKeys(Mechanism):
         "geometric",
         default="laplace",
     )
-    keys: int = integer_range("Most keys to which one record contributes.", default=1)
-    contribution: float = real_range(
+    keys: int = integer("Most keys to which one record contributes.", default=1)
+    contribution: float = real(
         "Largest contribution of one record to one key, which is at least 0; an integer for geometric noise.",
         "(0, inf)",
         default=1.0,

@@ -21,7 +21,8 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import rational, total
-from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute, suggest_names
+from tradeoff.mechanisms.base import Adjacency, Mechanism, ratio, refuse_attribute
+from tradeoff.mechanisms.fields import suggest_names
 from tradeoff.mechanisms.selection import ExponentialMechanism, ReportNoisyMax
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.pointwise import maximum

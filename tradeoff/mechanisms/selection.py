@@ -23,17 +23,8 @@ from tradeoff.families.laplace import BoundedRange
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, rational, sum_rows
 from tradeoff.intervals.roots import bracket_sides
-from tradeoff.mechanisms.base import (
-    LOSS,
-    Adjacency,
-    Mechanism,
-    integer_range,
-    mechanism,
-    mechanism_field,
-    one_of,
-    ratio,
-    real_range,
-)
+from tradeoff.mechanisms.base import LOSS, Adjacency, Mechanism, mechanism, mechanism_field, ratio
+from tradeoff.mechanisms.fields import integer, one_of, real
 from tradeoff.operators.symmetrise import symmetrise
 from tradeoff.operators.unary import assumed
 
@@ -60,11 +51,11 @@ class RandomizedResponse(Mechanism):
     True
     """
 
-    epsilon: float | None = real_range(
+    epsilon: float | None = real(
         "Log ratio of the true answer to any other, in nats.", ANSWER_LOSS, default=None
     )
-    categories: int = integer_range("Number :math:`k` of possible answers.", 2, default=2)
-    flip: float | None = real_range(
+    categories: int = integer("Number :math:`k` of possible answers.", 2, default=2)
+    flip: float | None = real(
         r"Probability :math:`(k - 1)/(e^\varepsilon + k - 1)` of an answer that is not true, at most "
         r":math:`(k - 1)/k`, instead of ``epsilon``.",
         "(0, 1)",
@@ -109,7 +100,7 @@ class PureDP(Mechanism):
 
     exact = False
 
-    epsilon: float = real_range("Loss in nats, for every ordered pair of neighbours.", LOSS)
+    epsilon: float = real("Loss in nats, for every ordered pair of neighbours.", LOSS)
 
     def curve(self) -> TradeOff:
         return PureDPCurve(self.epsilon)
@@ -127,8 +118,8 @@ class ApproximateDP(Mechanism):
 
     exact = False
 
-    epsilon: float = real_range("Loss in nats, for every ordered pair of neighbours.", LOSS)
-    delta: float = real_range("Probability of failure.", "[0, 1]")
+    epsilon: float = real("Loss in nats, for every ordered pair of neighbours.", LOSS)
+    delta: float = real("Probability of failure.", "[0, 1]")
 
     def _check(self) -> None:
         if 0 < self.epsilon <= 1e-3 and self.delta > 0.1:
@@ -157,9 +148,9 @@ class SubsetSelection(Mechanism):
     PL[(0, 1), (0.153966, 0.581477), (0.581477, 0.153966), (1, 0)]
     """
 
-    epsilon: float = real_range("Loss in nats.", ANSWER_LOSS)
-    categories: int = integer_range("Number :math:`k` of possible answers.", 2)
-    size: int = integer_range(
+    epsilon: float = real("Loss in nats.", ANSWER_LOSS)
+    categories: int = integer("Number :math:`k` of possible answers.", 2)
+    size: int = integer(
         r"Size :math:`d` of the subset, below :math:`k`; the optimum is near :math:`k/(e^\varepsilon + 1)`."
     )
 
@@ -186,8 +177,8 @@ class Rappor(Mechanism):
     True
     """
 
-    epsilon: float = real_range("Loss of the whole answer in nats.", ANSWER_LOSS)
-    hashes: int = integer_range(
+    epsilon: float = real("Loss of the whole answer in nats.", ANSWER_LOSS)
+    hashes: int = integer(
         "Number :math:`h` of bits a record sets; two records differ in at most :math:`2h` bits, each kept "
         r"with the odds :math:`e^{\varepsilon/2h}` to 1.",
         default=1,
@@ -212,8 +203,8 @@ class Staircase(Mechanism):
     True
     """
 
-    epsilon: float = real_range("Loss in nats: the log ratio of neighbouring steps.", ANSWER_LOSS)
-    gamma: float | None = real_range(
+    epsilon: float = real("Loss in nats: the log ratio of neighbouring steps.", ANSWER_LOSS)
+    gamma: float | None = real(
         "Share of a step by which the top one is wider to either side; by default "
         r":math:`1/(1 + e^{\varepsilon/2})`, which has the least mean size.",
         "[0, 1]",
@@ -325,8 +316,8 @@ class RepeatAndSelect(PureDP):
     f_{0.3,0} (not exact)
     """
 
-    epsilon: float = real_range("Loss of one run in nats.", LOSS)
-    shape: float = real_range(
+    epsilon: float = real("Loss of one run in nats.", LOSS)
+    shape: float = real(
         r"Shape :math:`\eta` of the truncated negative binomial law of the number of runs: 0 logarithmic, "
         "1 geometric.",
         "(-1, inf)",
@@ -395,17 +386,17 @@ class BestOfRuns(Mechanism):
     mechanism: Mechanism = mechanism_field(
         "One run, with hyperparameters and samples drawn anew; its results have a total order."
     )
-    mean: float = real_range(
+    mean: float = real(
         "Expected number of runs, at least 1 unless it is a Poisson or binomial number, which may be 0.",
         "(0, 1e12]",
     )
-    shape: float = real_range(
+    shape: float = real(
         r"Shape :math:`\eta` of the truncated negative binomial law of the number of runs: 0 logarithmic, "
         "1 geometric; inf for a Poisson number.",
         "(-1, inf]",
         default=1.0,
     )
-    trials: int | None = integer_range(
+    trials: int | None = integer(
         "Number of trials of a binomial number of runs, above ``mean``, instead of ``shape``.", default=None
     )
 

@@ -24,16 +24,12 @@ from tradeoff.mechanisms.base import (
     Mechanism,
     adjacency_field,
     check_loss,
-    integer_range,
     loss,
     mechanism,
     mechanism_field,
-    noise_field,
-    one_of,
-    rate_field,
     ratio,
-    real_range,
 )
+from tradeoff.mechanisms.fields import integer, noise_field, one_of, rate_field, real
 from tradeoff.operators.pointwise import add_weights, mixture
 from tradeoff.operators.subsample import subsample
 
@@ -157,9 +153,9 @@ scheme_field = partial(
     *get_args(Scheme),
     default="poisson",
 )
-draws_field = partial(integer_range, 'Number of draws, for "with-replacement" only.', default=None)
+draws_field = partial(integer, 'Number of draws, for "with-replacement" only.', default=None)
 group_field = partial(
-    integer_range,
+    integer,
     "Number of records that are added, removed or replaced together, for Poisson samples only.",
     default=1,
 )
@@ -227,9 +223,9 @@ class SubsampledLaplace(Sampled):
     'tied'
     """
 
-    scale: float = real_range("Scale of the noise, in the units of the query.", "(0, inf]")
+    scale: float = real("Scale of the noise, in the units of the query.", "(0, inf]")
     sample_rate: float = rate_field()
-    sensitivity: float = real_range(
+    sensitivity: float = real(
         "Largest l1-norm of the contribution of one record, in the units of the query.",
         "(0, inf)",
         default=1.0,

@@ -32,7 +32,8 @@ from tradeoff.families.laplace import BoundedRange, Laplace, Truncated
 from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.mechanisms import Mechanism
-from tradeoff.mechanisms.base import kind_name, suggest
+from tradeoff.mechanisms.base import kind_name
+from tradeoff.mechanisms.fields import suggest
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture, maximum, minimum, mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
