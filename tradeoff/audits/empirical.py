@@ -267,20 +267,31 @@ class Empirical(Displayed):
 
 
 class Counts(Empirical):
-    """Bounds on f = T(P, Q) from how often one event happened under P and under Q: see ``from_counts``.
+    """Bounds on f = T(P, Q) from how often one event happened, such as an attack's answer "member".
 
-    The event is a test that was fixed before the data, with false positives under :math:`P` and true ones
-    under :math:`Q`.
+    The event is a test that was fixed before the runs were seen, with false positives under :math:`P` and
+    true ones under :math:`Q`. ``from_counts`` is another name of the class.
 
     Parameters
     ----------
-    null, alternative, confidence : as ``from_counts`` takes them
+    null
+        Pair (hits, trials) of independent runs under :math:`P`, without the record. Of a confusion matrix:
+        (false positives, false positives + true negatives).
+    alternative : pair (hits, trials) under :math:`Q`: (true positives, true positives + false negatives)
+    confidence : probability in (0, 1) with which the bounds hold
 
     Examples
     --------
-    >>> audit = Counts(null=(5, 1000), alternative=(40, 1000))
-    >>> round(audit.epsilon(1e-5), 3), round(audit.delta(0.5), 4)
-    (1.144, 0.0161)
+    >>> import tradeoff as to
+    >>> audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_000_000))
+    >>> audit
+    Counts: 40 of 10000000 null and 900000 of 10000000 alternative, confidence 0.95
+      ε(1e-05) ≥ 9.654
+      ε(0.001) ≥ 9.643
+      ε(0.1): nothing shown
+      μ ≥ 3.045
+    >>> bool(audit.refutes(to.Gaussian(3)))
+    True
     """
 
     counts: tuple[tuple[int, int], tuple[int, int]]
@@ -310,33 +321,7 @@ class Counts(Empirical):
         return Counts(self.counts[1], self.counts[0], self.confidence)
 
 
-def from_counts(null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> Counts:
-    """Bound a trade-off function by how often an event happened, such as an attack's answer "member".
-
-    The event must have been fixed before the runs were seen. The answers are those of ``Empirical``.
-
-    Parameters
-    ----------
-    null
-        Pair (hits, trials) of independent runs under :math:`P`, without the record. Of a confusion matrix:
-        (false positives, false positives + true negatives).
-    alternative : pair (hits, trials) under :math:`Q`: (true positives, true positives + false negatives)
-    confidence : probability in (0, 1) with which the bounds hold
-
-    Examples
-    --------
-    >>> import tradeoff as to
-    >>> audit = to.audits.from_counts(null=(40, 10_000_000), alternative=(900_000, 10_000_000))
-    >>> audit
-    Counts: 40 of 10000000 null and 900000 of 10000000 alternative, confidence 0.95
-      ε(1e-05) ≥ 9.654
-      ε(0.001) ≥ 9.643
-      ε(0.1): nothing shown
-      μ ≥ 3.045
-    >>> bool(audit.refutes(to.Gaussian(3)))
-    True
-    """
-    return Counts(null, alternative, confidence)
+from_counts = Counts
 
 
 def empirical(

@@ -58,20 +58,48 @@ ORDER = "canaries are taken in an order that does not depend on observations of 
 
 @dataclass(frozen=True, repr=False)
 class OneRun(Displayed):
-    """Guesses at the coins that included canaries or left them out, and how many were right.
+    r"""Audit by one run: each canary was included, or left out, by a fair coin, and the coins were guessed.
 
     All statements bound the same chance, that of at least ``correct`` right guesses; so the smallest p-value
-    of a claim, over all parameters, is one.
+    of a claim, over all parameters, is one. ``one_run`` is another name of the class.
 
     Parameters
     ----------
-    correct, guesses, canaries, delta, confidence, assumptions, sequential : as ``one_run`` takes them
+    correct : right guesses, an integer from 0 to ``guesses``
+    guesses
+        Number of guesses, fixed beforehand, such as those at the highest and lowest scores; of those made so
+        far if ``sequential``.
+    canaries : number of records included by independent fair coins, at least ``guesses``
+    delta : the :math:`\delta` in [0, 1] at which :math:`\varepsilon` is bounded
+    confidence : probability in (0, 1) with which the bounds hold
+    assumptions
+        ``"product"``: given the coins, the observations of the canaries are independent, and each depends on
+        its own coin alone, and perhaps on earlier observations. This is the case if every canary has its own
+        step, coordinate or message, such as a gradient orthogonal to all others in white-box DP-SGD. The
+        bounds are then the tightest possible, however the guesses are chosen. Default: no such assumption.
+    sequential
+        Whether coins are revealed guess by guess, and guessing may stop at any time, for example as soon as a
+        claim is refuted: all bounds hold at all times at once. Without assumptions a guess may depend on the
+        output and the coins revealed so far, and only claims of a finite loss are tested, as pure
+        :math:`\varepsilon`-DP: ``mu`` is 0. With them ``canaries`` counts those taken so far, guessed or
+        skipped; they are taken in an order that does not depend on observations of those not yet taken, as
+        canaries of successive steps, or of training runs of their own, are.
 
     Examples
     --------
-    >>> audit = OneRun(correct=90, guesses=100, canaries=1000)
-    >>> round(audit.epsilon, 3), round(audit.p_value(epsilon=1.0), 4)
-    (1.631, 0.0)
+    >>> from tradeoff import PureDP
+    >>> from tradeoff.audits import one_run
+    >>> audit = one_run(75, 100, 1000, delta=1e-4)
+    >>> round(audit.p_value(epsilon=1.0), 4)
+    0.4006
+    >>> audit
+    OneRun: 75 of 100 guesses right at 1000 canaries, confidence 0.95
+      ε(0.0001) ≥ 0.6729
+      μ ≥ 0.2694
+    >>> round(one_run(750, 1000, 1000).mu, 3), round(one_run(750, 1000, 1000, assumptions="product").mu, 3)
+    (0.461, 1.204)
+    >>> one_run(47, 50, 50, sequential=True).refutes(PureDP(1.0)).p_value < 0.01  # after 50 guesses of 1000
+    True
     """
 
     correct: int
@@ -362,51 +390,4 @@ def _demand_of(curve: PiecewiseLinear) -> Callable[[float], float]:
     return demand
 
 
-def one_run(
-    correct: int,
-    guesses: int,
-    canaries: int,
-    *,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    assumptions: Literal["product"] | None = None,
-    sequential: bool = False,
-) -> OneRun:
-    r"""Audit a mechanism by one run: each canary was included by a fair coin, and the coins were guessed.
-
-    Parameters
-    ----------
-    correct : right guesses, an integer from 0 to ``guesses``
-    guesses
-        Number of guesses, fixed beforehand, such as those at the highest and lowest scores; of those made so
-        far if ``sequential``.
-    canaries : number of records included by independent fair coins, at least ``guesses``
-    delta : the :math:`\delta` in [0, 1] at which :math:`\varepsilon` is bounded
-    confidence : probability in (0, 1) with which the bounds hold
-    assumptions
-        ``"product"``: given the coins, the observations of the canaries are independent, and each depends on
-        its own coin alone, and perhaps on earlier observations. This is the case if every canary has its own
-        step, coordinate or message, such as a gradient orthogonal to all others in white-box DP-SGD. The
-        bounds are then the tightest possible, however the guesses are chosen. Default: no such assumption.
-    sequential
-        Whether coins are revealed guess by guess, and guessing may stop at any time, for example as soon as a
-        claim is refuted: all bounds hold at all times at once. Without assumptions a guess may depend on the
-        output and the coins revealed so far, and only claims of a finite loss are tested, as pure
-        :math:`\varepsilon`-DP: ``mu`` is 0. With them ``canaries`` counts those taken so far, guessed or
-        skipped; they are taken in an order that does not depend on observations of those not yet taken, as
-        canaries of successive steps, or of training runs of their own, are.
-
-    Examples
-    --------
-    >>> from tradeoff import PureDP
-    >>> from tradeoff.audits import one_run
-    >>> one_run(75, 100, 1000, delta=1e-4)
-    OneRun: 75 of 100 guesses right at 1000 canaries, confidence 0.95
-      ε(0.0001) ≥ 0.6729
-      μ ≥ 0.2694
-    >>> round(one_run(750, 1000, 1000).mu, 3), round(one_run(750, 1000, 1000, assumptions="product").mu, 3)
-    (0.461, 1.204)
-    >>> one_run(47, 50, 50, sequential=True).refutes(PureDP(1.0)).p_value < 0.01  # after 50 guesses of 1000
-    True
-    """
-    return OneRun(correct, guesses, canaries, delta, confidence, assumptions, sequential)
+one_run = OneRun

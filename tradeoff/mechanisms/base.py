@@ -64,7 +64,7 @@ class Mechanism(Declared, ABC):
     """Name of the mechanism in a plan file; by default the name of its class, as in ``pure-dp``."""
 
     def __init_subclass__(cls) -> None:
-        """Name the kind of a subclass, and mark the results of ``curve()`` that are not exact."""
+        """Name the kind of a subclass, and mark the curves of one that states that it is not exact."""
         if "kind" not in vars(cls):
             cls.kind = kind_name(cls)
         curve: Callable[[Mechanism], TradeOff] | None = vars(cls).get("curve")
@@ -72,7 +72,8 @@ class Mechanism(Declared, ABC):
 
             @wraps(curve)
             def limited_curve(self: Mechanism) -> TradeOff:
-                return limited(curve(self), PAIR if self.exact else BOUND)
+                is_stated = type(self).exact is not Mechanism.exact  # else the curve decides
+                return limited(curve(self), BOUND if is_stated and not self.exact else PAIR)
 
             cls.curve = limited_curve  # type: ignore[method-assign]  # the same method, marked
 
@@ -84,7 +85,7 @@ class Mechanism(Declared, ABC):
     @property
     def exact(self) -> bool:
         """Whether some pair of neighbours has the curve; False where it only bounds those of all pairs."""
-        return True
+        return self.curve().exact
 
     @property
     def sized(self) -> bool:

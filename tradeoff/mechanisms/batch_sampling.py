@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from tradeoff.balls import Balls, binomial_tail, lower_float, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, PAIR, limited
 from tradeoff.curves.parameters import MAX_COUNT, MIN_PROBABILITY, count
 from tradeoff.curves.product import tensor
 from tradeoff.errors import DomainError, domain, shown
@@ -295,16 +296,12 @@ class RandomAllocation(Mechanism):
         if self.participations > self.steps:
             raise domain("participations", self.participations, f"at most steps = {self.steps}")
 
-    @property
-    def exact(self) -> bool:
-        single = self.participations == 1 and loss(1.0, self.noise_multiplier) <= STEEPEST
-        return single or self.participations == self.steps
-
     def curve(self) -> TradeOff:
         size, larger = divmod(self.steps, self.participations)
         mu = loss(1.0, self.noise_multiplier)
         counts = {size: self.participations - larger, size + 1: larger}
-        return tensor((_one_step_of(steps, mu), n) for steps, n in counts.items() if n)
+        product = tensor((_one_step_of(steps, mu), n) for steps, n in counts.items() if n)
+        return limited(product, PAIR if self.participations in {1, self.steps} else BOUND)
 
 
 @mechanism
@@ -337,18 +334,12 @@ class BallsInBins(Mechanism):
     bins: int = integer("Number of batches, which are the steps of an epoch.", high=MOST_STEPS)
     epochs: int = integer("Number of passes over the batches.")
 
-    @property
-    def exact(self) -> bool:
-        return self.bins == 1 or self._mu <= STEEPEST
-
-    @property
-    def _mu(self) -> float:
-        return loss(root(Fraction(self.epochs)), self.noise_multiplier)
-
     def curve(self) -> TradeOff:
-        return _one_step_of(self.bins, self._mu)
+        return _one_step_of(self.bins, loss(root(Fraction(self.epochs)), self.noise_multiplier))
 
 
 def _one_step_of(steps: int, mu: float) -> TradeOff:
-    """Return the curve of one random step of several; of a known step, which is lower, at a large mu."""
-    return AllocatedCurve(mu, steps) if steps > 1 and 0 < mu <= STEEPEST else Gaussian(mu)
+    """Return the curve of one random step of several; at a large mu a bound, the curve of a known step."""
+    if steps > 1 and 0 < mu <= STEEPEST:
+        return AllocatedCurve(mu, steps)
+    return limited(Gaussian(mu), BOUND if steps > 1 and mu > STEEPEST else PAIR)

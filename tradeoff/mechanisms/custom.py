@@ -121,10 +121,6 @@ class CanonicalNoise(Mechanism):
         if curve.delta(0.0) == 0:
             raise domain("curve", curve, "below the identity", "no noise gives perfect privacy")
 
-    @property
-    def exact(self) -> bool:
-        return self.target.exact
-
     def curve(self) -> TradeOff:
         return self.target
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, PAIR, limited
 from tradeoff.curves.parameters import MOST, count
 from tradeoff.errors import DomainError, domain
 from tradeoff.families.discrete import AllocatedCurve, CorrelatedCurve
@@ -345,33 +346,27 @@ class MatrixMechanism(Mechanism):
     def adjacency(self) -> Adjacency | None:
         return None if self.strategy is None else "add-remove"
 
-    @property
-    def exact(self) -> bool:
-        if self.strategy is None:
-            return True
-        above, below = bound_gram(self.strategy, self.bins or 1, self.epochs or 1)
-        # Bins are exchangeable if all entries on the diagonal are equal, and all others.
-        most, slack, off = float(np.max(above)), float(np.max(above - below)), ~np.eye(len(above), dtype=bool)
-        if slack > 1e-9 * most:  # some entries are negative
-            return False
-        if len(above) == 1 or math.sqrt(most) > STEEPEST * self.noise_multiplier:
-            return len(above) == 1
-        return bool(max(np.ptp(np.diag(above)), np.ptp(above[off])) <= slack)
-
     def curve(self) -> TradeOff:
         if self.strategy is None:
             return Gaussian(loss(self.sensitivity, self.noise_multiplier))
         above, below = bound_gram(self.strategy, self.bins or 1, self.epochs or 1)
-        mu = loss(root(Fraction(float(np.max(np.diag(above))))), self.noise_multiplier)
-        if len(above) == 1 or not 0 < mu <= STEEPEST:  # one bin, or its number is public, which dominates
-            return Gaussian(mu)
-        if self.exact and above[0, 1] == 0:  # orthogonal and of one norm
+        diagonal, others = np.diag(above), above[~np.eye(len(above), dtype=bool)]
+        mu = loss(root(Fraction(float(np.max(diagonal)))), self.noise_multiplier)
+        slack = np.max(above - below)
+        # Exact if no entry is negative, and bins are exchangeable: equal on the diagonal, and off it.
+        alone = len(above) == 1
+        exact = alone or (mu <= STEEPEST and max(np.ptp(diagonal), np.ptp(others)) <= slack)
+        tightness = PAIR if exact and slack <= 1e-9 * np.max(above) else BOUND
+        if alone or not 0 < mu <= STEEPEST:  # one bin, or its number is public, which dominates
+            return limited(Gaussian(mu), tightness)
+        if tightness == PAIR and others[0] == 0:  # orthogonal and of one norm
             return AllocatedCurve(mu, len(above))
         square = Bounds.of(self.noise_multiplier) ** 2
-        return CorrelatedCurve(
+        curve = CorrelatedCurve(
             group_bins((Bounds.of(above) / square).upper, above=True),
             group_bins((Bounds.of(below) / square).lower, above=False),
         )
+        return limited(curve, tightness)
 
 
 @mechanism

@@ -266,12 +266,8 @@ class DiscreteGaussianVector(Mechanism):
     squared_sensitivity: int = integer("Square of the l2-sensitivity: the largest sum of squared changes.")
     dimension: int = integer("Number of coordinates.")
 
-    @property
-    def exact(self) -> bool:
-        return self.squared_sensitivity <= MOST_SQUARE
-
     def curve(self) -> TradeOff:
-        if not self.exact:
+        if self.squared_sensitivity > MOST_SQUARE:
             rho = rational(self.squared_sensitivity / (2 * Fraction(self.sigma) ** 2)).upper
             return from_zcdp(float(rho))
         return minimum(

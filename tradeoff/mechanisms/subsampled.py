@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from tradeoff.balls import binomial_tail, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, PAIR, limited
 from tradeoff.curves.parameters import MIN_PROBABILITY
 from tradeoff.errors import DomainError, domain
 from tradeoff.families.approximate_dp import Identity, TotalVariation
@@ -52,9 +53,11 @@ class Sampled(Mechanism):
     def curve(self) -> TradeOff:
         """Curve of one release: a record absent under the null and present under the alternative.
 
-        For replaced records it is symmetric.
+        For replaced records it is symmetric. It is exact for one record in a Poisson sample.
         """
-        return subsampled(self._base(), self._hits(), replaced=self.adjacency == "replace-one")
+        curve = subsampled(self._base(), self._hits(), replaced=self.adjacency == "replace-one")
+        is_exact = self.adjacency == "add-remove" and self.group_size == 1
+        return limited(curve, PAIR if is_exact else BOUND)
 
     def _hits(self) -> Hits:
         """Law of the number of hits: of independent draws of a record, or of the records of a group."""
@@ -192,11 +195,6 @@ class SubsampledGaussian(Sampled):
     batch_size: int | None = draws_field()
     group_size: int = group_field()
 
-    @property
-    def exact(self) -> bool:
-        # Numbers of hits too rare to be listed one by one are counted as larger ones.
-        return self.scheme == "poisson" and len(self._hits().weights) in {1, self.group_size + 1}
-
     def curve(self) -> TradeOff:
         replaced = self.adjacency == "replace-one"
         if self.scheme != "poisson" or not (replaced or self.group_size > 1):
@@ -204,7 +202,9 @@ class SubsampledGaussian(Sampled):
         result = self._hits()
         without = {-j: w for j, w in result.weights.items()} if replaced else {0: Fraction(1)}
         pair = GaussianMixtures(null=without, alternative=result.weights, sigma=self.noise_multiplier)
-        return leaking(pair, result.excess)
+        # Numbers of hits too rare to be listed one by one are counted as larger ones.
+        is_complete = len(result.weights) in {1, self.group_size + 1}
+        return limited(leaking(pair, result.excess), PAIR if is_complete else BOUND)
 
     def _base(self) -> TradeOff:
         return Gaussian(loss(2.0 if self.adjacency == "replace-one" else 1.0, self.noise_multiplier))
@@ -238,10 +238,6 @@ class SubsampledLaplace(Sampled):
     def _check(self) -> None:
         super()._check()
         self._base()
-
-    @property
-    def exact(self) -> bool:
-        return (self.scheme, self.adjacency, self.group_size) == ("poisson", "add-remove", 1)
 
     def _base(self) -> TradeOff:
         moved = 2 if self.adjacency == "replace-one" else 1
