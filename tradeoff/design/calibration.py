@@ -37,6 +37,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.mechanisms.base import by_number
+from tradeoff.mechanisms.fields import in_interval
 
 # The search is fast with these; no answer depends on them.
 _LONGEST = math.log(1000.0)  # of a step outward: a power law need not hold farther
@@ -168,10 +169,8 @@ def calibrate(
 def _read_range(between: Any, *, integer: bool) -> tuple[float, float]:
     if not isinstance(between, Sequence | np.ndarray) or np.shape(between) != (2,):
         raise domain("between", between, "a pair of numbers (low, high)")
-    if integer:
-        low, high = (float(count("between", end, 0, MOST)) for end in between)
-    else:
-        low, high = (number("between", end, 0, open_low=True, open_high=True) for end in between)
+    check: Callable[..., float] = partial(count, low=0, high=MOST) if integer else in_interval("(0, inf]")
+    low, high = (float(check("between", end)) for end in between)
     if not low < high:
         raise domain("between", between, "(low, high) with low < high")
     return low, high
@@ -409,7 +408,7 @@ def read_target(given: Mapping[str, Any]) -> Target:
     keys = frozenset(given) if isinstance(given, Mapping) else frozenset()
     for names, read in KINDS.items():
         if keys == set(names):
-            return read(**given)
+            return read(*(given[name] for name in names))
     allowed = ", ".join(f"{{{', '.join(names)}}}" for names in KINDS)
     raise DomainError(f"target must be a mapping with keys {allowed}, got {shown(given)}")
 
@@ -480,7 +479,7 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     )
 
 
-def _success(name: str, success: Any, blind: str, baseline: Any) -> Target:
+def _success(name: str, blind: str, success: Any, baseline: Any) -> Target:
     """Return a target for 1 - f(p), where p, the value of ``blind``, is the success without a release."""
     p = number(blind, baseline, 0, 1, open_low=True, open_high=True)
     s = number(name, success, p, 1, open_low=True)  # as many as without a release: no loss at all
@@ -488,11 +487,8 @@ def _success(name: str, success: Any, blind: str, baseline: Any) -> Target:
     return Target(question, s, lambda f, tol: 1 - f.bounds(p, tol=tol), lambda x: ndtri(x) - ndtri(p))
 
 
-def _risk(
-    name: str, value: Any, prior: Any, size: Callable[[float, float, float], float], **at: Any
-) -> Target:
+def _risk(name: str, where: str, size: Callable[..., float], value: Any, given: Any, prior: Any) -> Target:
     """Return a target for the row of ``risks`` at one recall or outcome; ``size`` grows with the loss."""
-    ((where, given),) = at.items()
     p, x = (number(n, v, 0, 1, open_low=True, open_high=True) for n, v in (("prior", prior), (where, given)))
     wanted = number(name, value, p, 1, open_high=True)
 
@@ -512,16 +508,12 @@ KINDS: dict[tuple[str, ...], Callable[..., Target]] = {
     ("advantage",): lambda advantage: _distance(number("advantage", advantage, 0, 1), "advantage"),
     ("curve",): _curve,
     ("bayes_risk", "prior"): _bayes_risk,
-    ("tpr", "fpr"): lambda tpr, fpr: _success("tpr", tpr, "fpr", fpr),
-    ("success", "baseline"): lambda success, baseline: _success("success", success, "baseline", baseline),
-    ("precision", "recall", "prior"): lambda precision, recall, prior: _risk(
-        "precision",
-        precision,
-        prior,
-        lambda v, r, p: ndtri(r) - ndtri(p * r * (1 - v) / ((1 - p) * v)),
-        recall=recall,
+    ("tpr", "fpr"): partial(_success, "tpr", "fpr"),
+    ("success", "baseline"): partial(_success, "success", "baseline"),
+    ("precision", "recall", "prior"): partial(
+        _risk, "precision", "recall", lambda v, r, p: ndtri(r) - ndtri(p * r * (1 - v) / ((1 - p) * v))
     ),
-    ("posterior", "outcome", "prior"): lambda posterior, outcome, prior: _risk(
-        "posterior", posterior, prior, lambda v, _, p: logit(v) - logit(p), outcome=outcome
+    ("posterior", "outcome", "prior"): partial(
+        _risk, "posterior", "outcome", lambda v, _, p: logit(v) - logit(p)
     ),
 }
