@@ -20,6 +20,7 @@ from tradeoff.filters.base import (
     Filter,
     is_sampled,
     loss_budget,
+    optional_delta,
     pure_loss,
     renyi,
     square,
@@ -132,12 +133,7 @@ class RhoFilter(ConcentratedFilter):
     kind = "rho-zcdp"
 
     rho: float = real("Budget.", "[0, 1e6]")
-    delta: float = real(
-        "Budget for the failure probabilities of approximately zCDP steps.",
-        "[0, 1)",
-        default=0.0,
-        kw_only=True,
-    )
+    delta: float = optional_delta("Budget for the failure probabilities of approximately zCDP steps.")
 
     def _curve(self) -> TradeOff:
         return from_zcdp(widen(self.rho).upper) @ TotalVariation(min(widen(self.delta).upper, 1.0))
@@ -168,11 +164,8 @@ class ZCDPFilter(ConcentratedFilter):
 
     epsilon: float = real("Loss of the whole interaction in nats.", "[0, 1e4]")
     delta: float = real("Failure probability of the whole interaction.", "(0, 1)")
-    step_delta: float = real(
-        r"Share of ``delta`` for approximately zCDP steps; the rest is :math:`\delta''`.",
-        "[0, 1)",
-        default=0.0,
-        kw_only=True,
+    step_delta: float = optional_delta(
+        r"Share of ``delta`` for approximately zCDP steps; the rest is :math:`\delta''`."
     )
 
     def _limits(self) -> tuple[float, ...]:
@@ -351,12 +344,8 @@ class ConcurrentFilter(ConcentratedFilter):
     ex_post_epsilon: float = parameter(
         "Loss of the releases in nats.", "float in [0, 10000]", loss_budget, kw_only=True
     )
-    ex_post_delta: float = real(
-        "Probability that the loss of the releases is larger.", "[0, 1)", default=0.0, kw_only=True
-    )
-    step_delta: float = real(
-        "Share of ``delta`` for approximately zCDP steps.", "[0, 1)", default=0.0, kw_only=True
-    )
+    ex_post_delta: float = optional_delta("Probability that the loss of the releases is larger.")
+    step_delta: float = optional_delta("Share of ``delta`` for approximately zCDP steps.")
 
     def _limits(self) -> tuple[float, ...]:
         steps = ZCDPFilter(self.epsilon, self.delta, step_delta=self.step_delta)

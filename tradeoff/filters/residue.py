@@ -49,7 +49,17 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import tensor
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK, Filter, gdp_mu, loss_budget, pure_loss, square, widen, widen_mu
+from tradeoff.filters.base import (
+    SLACK,
+    Filter,
+    gdp_mu,
+    loss_budget,
+    optional_delta,
+    pure_loss,
+    square,
+    widen,
+    widen_mu,
+)
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import (
     exp,
@@ -65,7 +75,7 @@ from tradeoff.intervals.functions import (
     where,
 )
 from tradeoff.intervals.polygon import lower_hull
-from tradeoff.mechanisms.fields import parameter, real, stateful
+from tradeoff.mechanisms.fields import parameter, stateful
 from tradeoff.pld.special import mills
 
 
@@ -121,17 +131,11 @@ class ResidueFilter(Filter):
     remedy = "give the filter a delta and a step_delta, the mass that such a step may give up"
 
     mu: float = parameter("Budget.", "float in [1e-9, 10000]", partial(loss_budget, low=1e-9))
-    delta: float = real(
-        r"Failure probability of the whole interaction: the guarantee is :math:`G_\mu \otimes f_{0,\delta}`.",
-        "[0, 1)",
-        default=0.0,
-        kw_only=True,
+    delta: float = optional_delta(
+        r"Failure probability of the whole interaction: the guarantee is :math:`G_\mu \otimes f_{0,\delta}`."
     )
-    step_delta: float = real(
-        "Mass, at most ``delta``, that a step with unbounded losses may give up, to be charged less.",
-        "[0, 1)",
-        default=0.0,
-        kw_only=True,
+    step_delta: float = optional_delta(
+        "Mass, at most ``delta``, that a step with unbounded losses may give up, to be charged less."
     )
 
     def _limits(self) -> tuple[float, ...]:
