@@ -59,10 +59,8 @@ class Part:
         From a scale to a curve, a mechanism or a plan, more private as the scale grows; or a mechanism whose
         one ``noise_multiplier``, ``sigma`` or ``scale`` is replaced. All curves of one order are
         taken in the same order of the pair, as tied mechanisms are; make others their envelope first.
-    count
-        How often it runs, an integer from 1; equal parts together at most :math:`10^{12}` times.
-    weight
-        Cost of a unit of squared scale relative to other parts, in (0, inf).
+    count : how often it runs, an integer from 1; equal parts together at most :math:`10^{12}` times
+    weight : cost of a unit of squared scale relative to other parts, in (0, inf)
 
     Examples
     --------

@@ -52,18 +52,15 @@ class Calibration(Displayed):
 
     Parameters
     ----------
-    value
-        The number: its guarantee is proved to meet the target.
+    value : the number: its guarantee is proved to meet the target
     bounds
         From ``value`` to the nearest number tried whose guarantee is proved not to meet the target, in order:
         the target is crossed between.
     achieved
         Bounds on the answer at ``value``; 1 for a target that is a curve, as the order holds. Narrower than
         usual where the usual bounds are too wide to decide.
-    evaluations
-        Number of values tried.
-    target
-        The target, as text.
+    evaluations : number of values tried
+    target : the target, as text
     """
 
     value: float

@@ -233,10 +233,8 @@ def sensitivities(
 
     Parameters
     ----------
-    curve
-        Any curve; for an envelope of both orders the one that loses more is differentiated.
-    delta, epsilon
-        Give one: slopes of epsilon at a delta, in nats, or of delta at a loss.
+    curve : any curve; for an envelope of both orders the one that loses more is differentiated
+    delta, epsilon : give one: slopes of epsilon at a delta, in nats, or of delta at a loss
 
     Examples
     --------

@@ -223,10 +223,6 @@ def rho_within(epsilon: float, delta: float) -> float:
     """Return the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon, rounded down.
 
     Its root is sqrt(log(1/delta) + epsilon) - sqrt(log(1/delta)).
-
-    >>> rho = rho_within(1.0, 1e-6)
-    >>> round(rho + 2 * math.sqrt(rho * math.log(1e6)), 12)
-    1.0
     """
     if not epsilon > 0:
         return 0.0

@@ -116,8 +116,7 @@ class Mechanism(Declared, ABC):
 
         Parameters
         ----------
-        n
-            Number of runs, an integer from 0 to :math:`10^{12}`; each draws its noise, and its sample, anew.
+        n : number of runs, an integer from 0 to :math:`10^{12}`; each draws its noise, and its sample, anew
 
         Examples
         --------

@@ -92,8 +92,7 @@ class CanonicalNoise(Mechanism):
     ----------
     curve
         Symmetric curve below the identity. In a plan file it is JSON, in place or the name of a file.
-    sensitivity
-        Sensitivity of the query, in (0, inf), in its units.
+    sensitivity : sensitivity of the query, in (0, inf), in its units
 
     Notes
     -----
@@ -157,8 +156,7 @@ class CanonicalNoise(Mechanism):
 
         Parameters
         ----------
-        size
-            Shape of the result.
+        size : shape of the result
         rng
             Source of randomness. Floats are rounded, so that an attacker with all their bits may learn
             more than the curve allows: round released values to a grid, or use them in simulations only.

@@ -188,12 +188,9 @@ def strategy_sensitivity(
     strategy
         Rows of a lower triangular matrix, or the first column of a Toeplitz matrix, without zeros at its end:
         ``[1, 0.5]`` has two bands. That of a buffered linear Toeplitz matrix is ``blt_strategy``.
-    steps
-        Number of steps, at most 4096, for a Toeplitz matrix.
-    separation
-        Least distance of two steps in which one record takes part: 1 allows consecutive steps.
-    participations
-        Most steps in which one record takes part; by default as many as the separation allows.
+    steps : number of steps, at most 4096, for a Toeplitz matrix
+    separation : least distance of two steps in which one record takes part: 1 allows consecutive steps
+    participations : most steps in which one record takes part; by default as many as the separation allows
 
     Notes
     -----
@@ -257,10 +254,8 @@ def blt_strategy(decay: Any, scale: Any, steps: int) -> tuple[float, ...]:
 
     Parameters
     ----------
-    decay, scale
-        Decay of each buffer, in [0, 1], and its scale (McMahan, Xu, Zhang 2024, section 3).
-    steps
-        Number of steps.
+    decay, scale : decay of each buffer, in [0, 1], and its scale (McMahan, Xu, Zhang 2024, section 3)
+    steps : number of steps
 
     Examples
     --------

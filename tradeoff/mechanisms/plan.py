@@ -207,27 +207,18 @@ def dp_sgd(
 
     Parameters
     ----------
-    noise_multiplier
-        Standard deviation of the noise divided by the clipping norm.
+    noise_multiplier : standard deviation of the noise divided by the clipping norm
     batch_size, dataset_size
         Expected number of records in a batch, and number of records. The sampling rate is their quotient,
         rounded up to a float.
-    sample_rate
-        Probability with which each record is in a batch, instead of both sizes.
-    epochs
-        Number of passes: epochs / sampling rate steps, rounded up.
-    steps
-        Number of steps, instead of ``epochs``.
+    sample_rate : probability with which each record is in a batch, instead of both sizes
+    epochs : number of passes: epochs / sampling rate steps, rounded up
+    steps : number of steps, instead of ``epochs``
 
     Returns
     -------
     Plan
         ``.guarantee()`` is the curve of the whole training, valid for both orders of the neighbours.
-
-    Raises
-    ------
-    DomainError
-        If a number is out of range, or not exactly one way to give the rate, and one for the steps, is used.
 
     Examples
     --------
@@ -238,15 +229,14 @@ def dp_sgd(
     >>> plan == to.dp_sgd(1.1, sample_rate=256 / 60_000, steps=14_063)
     True
     """
-    sizes = batch_size is not None and dataset_size is not None
-    if (sample_rate is None) is not sizes or (batch_size is None) is not (dataset_size is None):
-        sizes_given = {"batch_size": batch_size, "dataset_size": dataset_size, "sample_rate": sample_rate}
-        given = " and ".join(name for name, value in sizes_given.items() if value is not None)
-        allowed = "either batch_size and dataset_size, or sample_rate"
-        raise DomainError(f"the rate must be given by {allowed}, got {given or 'none of them'}")
+    sizes = {"batch_size": batch_size, "dataset_size": dataset_size, "sample_rate": sample_rate}
+    given = [name for name, value in sizes.items() if value is not None]
+    if given not in (["batch_size", "dataset_size"], ["sample_rate"]):
+        allowed, got = "either batch_size and dataset_size, or sample_rate", " and ".join(given)
+        raise DomainError(f"the rate must be given by {allowed}, got {got or 'none of them'}")
     if (epochs is None) is (steps is None):
-        given = "neither" if steps is None else "both"
-        raise DomainError(f"the length must be given by either epochs or steps, got {given}")
+        got = "neither" if steps is None else "both"
+        raise DomainError(f"the length must be given by either epochs or steps, got {got}")
     if batch_size is not None and dataset_size is not None:
         records = count("dataset_size", dataset_size, 1)
         exact = Fraction(count("batch_size", batch_size, 1, records), records)
