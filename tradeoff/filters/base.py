@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import add
 from threading import Lock
 from typing import Any, ClassVar, NoReturn, Self
@@ -39,7 +39,7 @@ from tradeoff.gdp.reduction import cap, least
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational, sqrt, total
 from tradeoff.mechanisms.base import Mechanism
-from tradeoff.mechanisms.fields import Declared, real
+from tradeoff.mechanisms.fields import Declared
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import both_orders
@@ -69,10 +69,6 @@ def widen_mu(mu: float) -> float:
 def loss_budget(name: str, value: float, low: float = 0.0) -> float:
     """Return a checked budget of loss; the largest is lowered, so that with its slack it is in the range."""
     return min(number(name, value, low, MAX_LOSS), float((Bounds.of(MAX_LOSS) / (1 + 2 * SLACK)).lower))
-
-
-# Field of a failure probability that may be left out.
-optional_delta = partial(real, interval="[0, 1)", default=0.0, kw_only=True)
 
 
 class ThreadSafe:

@@ -20,7 +20,6 @@ from tradeoff.filters.base import (
     Filter,
     is_sampled,
     loss_budget,
-    optional_delta,
     pure_loss,
     renyi,
     square,
@@ -31,7 +30,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, rational, sqrt
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.base import mechanism as immutable
-from tradeoff.mechanisms.fields import Declared, integer, parameter, real, stateful
+from tradeoff.mechanisms.fields import Declared, integer, optional_delta, parameter, real, stateful
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled

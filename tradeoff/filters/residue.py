@@ -49,17 +49,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.product import tensor
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import (
-    SLACK,
-    Filter,
-    gdp_mu,
-    loss_budget,
-    optional_delta,
-    pure_loss,
-    square,
-    widen,
-    widen_mu,
-)
+from tradeoff.filters.base import SLACK, Filter, gdp_mu, loss_budget, pure_loss, square, widen, widen_mu
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import (
     exp,
@@ -75,7 +65,7 @@ from tradeoff.intervals.functions import (
     where,
 )
 from tradeoff.intervals.polygon import lower_hull
-from tradeoff.mechanisms.fields import parameter, stateful
+from tradeoff.mechanisms.fields import optional_delta, parameter, stateful
 from tradeoff.pld.special import mills
 
 

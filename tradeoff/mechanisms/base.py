@@ -21,16 +21,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, PAIR, limited
 from tradeoff.curves.parameters import MAX_COUNT, MAX_LOSS, count
 from tradeoff.errors import DomainError, KindError, domain, shown
-from tradeoff.mechanisms.fields import (
-    Declared,
-    declare,
-    integer,
-    noise_field,
-    one_of,
-    parameter,
-    rate_field,
-    real,
-)
+from tradeoff.mechanisms import fields
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
@@ -53,7 +44,7 @@ def refuse_attribute(owner: object, name: str) -> NoReturn:
     raise AttributeError(f"{text}; use .guarantee().{name}" if on_curves else text)
 
 
-class Mechanism(Declared, ABC):
+class Mechanism(fields.Declared, ABC):
     """Description of one release: noise, sensitivity, sampling, and the neighbours it is stated for.
 
     A mechanism is not a curve. Its privacy guarantee is ``guarantee()``; a ``Plan`` composes several
@@ -142,7 +133,7 @@ class Mechanism(Declared, ABC):
     __add__ = __radd__ = __mul__ = __rmul__ = _refuse_operator
 
 
-adjacency_field = partial(one_of, "Neighbours that the mechanism is stated for.", *get_args(Adjacency))
+adjacency_field = partial(fields.one_of, "Neighbours that the mechanism is stated for.", *get_args(Adjacency))
 
 
 def _check_mechanism(name: str, value: Any) -> Mechanism:
@@ -159,16 +150,24 @@ def _check_mechanism(name: str, value: Any) -> Mechanism:
     return value
 
 
-mechanism_field = partial(parameter, values="Mechanism", check=_check_mechanism)
+mechanism_field = partial(fields.parameter, values="Mechanism", check=_check_mechanism)
 
 
 @dataclass_transform(
     frozen_default=True,
-    field_specifiers=(parameter, real, integer, one_of, noise_field, rate_field, mechanism_field),
+    field_specifiers=(
+        fields.parameter,
+        fields.real,
+        fields.integer,
+        fields.one_of,
+        fields.noise_field,
+        fields.rate_field,
+        mechanism_field,
+    ),
 )
 def mechanism(cls: type[T]) -> type[T]:
     """Declare a class of values by its fields, and register the kind of a mechanism."""
-    declared = declare(cls, frozen=True)
+    declared = fields.declare(cls, frozen=True)
     if issubclass(declared, Mechanism):
         KINDS[declared.kind] = declared
     return declared

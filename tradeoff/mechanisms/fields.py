@@ -75,6 +75,7 @@ noise_field = partial(
     real, "Standard deviation over the largest l2-norm that one record adds to the sum.", "(0, inf]"
 )
 rate_field = partial(real, "Probability that a record enters the batch.", "[0, 1]")
+optional_delta = partial(real, interval="[0, 1)", default=0.0, kw_only=True)
 
 
 def declare(cls: type[T], *, frozen: bool) -> type[T]:
