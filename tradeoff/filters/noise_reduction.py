@@ -139,11 +139,13 @@ class NoiseReduction(ThreadSafe, ABC):
     point: for research and simulation.
     """
 
-    def __init__(self, value: ArrayLike, sensitivity: float, charged: Charged | None, rng: Seed) -> None:
+    def __init__(
+        self, value: ArrayLike, sensitivity: float = 1.0, *, filter: Charged | None = None, rng: Seed = None
+    ) -> None:
         super().__init__()
-        grants = hasattr(charged, "spend") and not isinstance(charged, type | IndividualGDPFilter)
-        if not (charged is None or grants):  # an IndividualGDPFilter leaves out records, and refuses nothing
-            raise KindError(f"filter must be a filter, a ledger or None, got {shown(charged)}")
+        grants = hasattr(filter, "spend") and not isinstance(filter, type | IndividualGDPFilter)
+        if not (filter is None or grants):  # an IndividualGDPFilter leaves out records, and refuses nothing
+            raise KindError(f"filter must be a filter, a ledger or None, got {shown(filter)}")
         try:
             self._true = np.array(reals("value", value))
         except DomainError:  # its message contains the value
@@ -155,7 +157,7 @@ class NoiseReduction(ThreadSafe, ABC):
             self._rng = np.random.default_rng(rng)
         except (TypeError, ValueError) as error:
             raise DomainError(f"rng must be a numpy.random.Generator or a seed, got {shown(rng)}") from error
-        self._filter, self._process = charged, os.getpid()
+        self._filter, self._process = filter, os.getpid()
         self._noise: Array = np.zeros_like(self._true)  # of the last release
         self._releases: tuple[Release, ...] = ()
 
@@ -176,6 +178,14 @@ class NoiseReduction(ThreadSafe, ABC):
     @abstractmethod
     def _draw(self, level: float) -> Array:
         """Return the noise of the next level, given that of the last release."""
+
+    def _last_and_squared_mu(self, level: float) -> tuple[float, Bounds]:
+        """Return the last time, and mu^2 = Delta^2/t of a release at the next, t, which must be less."""
+        last = self._releases[-1].level if self._releases else math.inf
+        squared_mu = _squared_mu(level, self._sensitivity)
+        if not level < last:
+            raise DomainError(f"time must be below the last time {last!r}, got {level!r}")
+        return last, squared_mu
 
     def refine(self, level: float) -> Release:
         """Pay for the next level, then draw its value and return it with the cost so far.
@@ -253,26 +263,19 @@ class BrownianMechanism(NoiseReduction):
             rule = "boundary must be a LinearBoundary, MixtureBoundary or None"
             raise KindError(f"{rule}, got {shown(boundary)}")
         self._boundary = boundary
-        super().__init__(value, sensitivity, filter, rng)
+        super().__init__(value, sensitivity, filter=filter, rng=rng)
 
     def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
-        last = self._releases[-1].level if self._releases else math.inf
-        squared_mu = _squared_mu(level, self._sensitivity)
-        if not level < last:
-            raise DomainError(f"time must be below the last time {last!r}, got {level!r}")
-        if self._boundary is None:
-            return self._gaussian_price(squared_mu, Bounds.of(level), last)
+        last, squared_mu = self._last_and_squared_mu(level)
+        if self._boundary is None:  # a step of mu^2 = Delta^2 (1/t' - 1/t) to a session of Delta^2/t'
+            share = 1.0 if math.isinf(last) else (last - Bounds.of(level)) / last
+            return Gaussian(sqrt(squared_mu * share).upper), Gaussian(sqrt(squared_mu).upper)
         psi, delta = self._boundary(level, self._sensitivity), self._boundary.delta
         before = self.spent.epsilon if self._releases else 0.0
         psi = max(psi, before)  # at two times close together their roundings may change the order
         # The boundary holds at all times at once, so its delta is paid once.
         step = ExPost((Bounds.of(psi) - before).upper, 0.0 if self._releases else delta)
         return step, ExPost(psi, delta)
-
-    def _gaussian_price(self, squared_mu: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
-        """Return the step, of mu^2 = Delta^2 (1/t' - 1/t), and the session, of Delta^2/t', t' the level."""
-        share = 1.0 if math.isinf(last) else (last - level) / last
-        return Gaussian(sqrt(squared_mu * share).upper), Gaussian(sqrt(squared_mu).upper)
 
     def _draw(self, level: float) -> Array:
         """Return B_t' given B_t: normal with mean (t'/t) B_t and variance t' (1 - t'/t)."""
@@ -281,7 +284,7 @@ class BrownianMechanism(NoiseReduction):
         return share * self._noise + math.sqrt(level * (1 - share)) * normal
 
 
-class Doubling(BrownianMechanism):
+class Doubling(NoiseReduction):
     r"""Draw fresh noise at each level: n releases f(x) + N(0, t_i) cost mu^2 = sum of Delta^2/t_i.
 
     With levels ``geometric(start, factor)`` the sum is up to :math:`1/(1 - 1/\text{factor})` times the last
@@ -298,12 +301,8 @@ class Doubling(BrownianMechanism):
     (G_{0.5}, G_{1.11803})
     """
 
-    def __init__(
-        self, value: ArrayLike, sensitivity: float = 1.0, *, filter: Charged | None = None, rng: Seed = None
-    ) -> None:
-        super().__init__(value, sensitivity, filter=filter, rng=rng)
-
-    def _gaussian_price(self, squared_mu: Bounds, level: Bounds, last: float) -> tuple[Gaussian, Gaussian]:
+    def _price(self, level: float) -> tuple[Gaussian, Gaussian]:
+        _, squared_mu = self._last_and_squared_mu(level)
         before = Bounds.of(self.spent.mu) ** 2 if self._releases else 0.0
         return Gaussian(sqrt(squared_mu).upper), Gaussian(sqrt(squared_mu + before).upper)
 
@@ -343,7 +342,7 @@ class LaplaceNoiseReduction(NoiseReduction):
         filter: Charged | None = None,
         rng: Seed = None,
     ) -> None:
-        super().__init__(value, sensitivity, filter, rng)
+        super().__init__(value, sensitivity, filter=filter, rng=rng)
         if not isinstance(epsilons, Iterable):
             raise DomainError(f"epsilons must be several numbers, got {shown(epsilons)}")
         levels = [number("epsilons", each, *_SCALES) for each in epsilons]

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from functools import partial, wraps
-from typing import Any, ClassVar, ParamSpec, TypeVar, dataclass_transform
+from typing import Any, ParamSpec, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -23,7 +23,10 @@ T = TypeVar("T")
 class Declared:
     """Object of declared fields, which are checked and converted when it is made."""
 
-    unshown: ClassVar[Mapping[str, Any]] = {}  # defaults that ``parameters()`` leaves out
+    @property
+    def unshown(self) -> Mapping[str, Any]:
+        """Defaults that ``parameters()`` leaves out, by name."""
+        return {}
 
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]  # a dataclass

@@ -34,12 +34,6 @@ def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
     return steps
 
 
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise domain(name, value, "True or False")
-    return value
-
-
 @mechanism
 class TreeAggregation(Mechanism):
     r"""All running sums of a stream by a binary tree of noisy sums: DP-FTRL.
@@ -87,11 +81,13 @@ class TreeAggregation(Mechanism):
         "Whether a tree that is followed by another is completed by steps without data, so that its last sum "
         "has less noise (Honaker 2015). More nodes are released then, so more privacy is lost.",
         "bool",
-        _flag,
+        lambda _, value: value,
         default=False,
     )
 
     def _check(self) -> None:
+        if not isinstance(self.completion, bool):
+            raise domain("completion", self.completion, "True or False")
         if self.participations > 1:
             count("steps", self.steps, 1, MOST)
         if self.restarts and self.restarts[-1] >= self.steps:

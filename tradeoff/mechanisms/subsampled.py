@@ -7,6 +7,7 @@ of the mechanism on a batch, and C_p(f) the hull of min{f_p, f_p^-1}.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, get_args
@@ -78,10 +79,9 @@ class Sampled(Mechanism):
         if self.scheme != "poisson" and self.group_size > 1:
             raise domain("group_size", self.group_size, f"1 {where}", "use guarantee().group(group_size)")
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters by name, without the defaults of the scheme."""
-        plain = {"scheme": "poisson", "adjacency": natural(self.scheme), "group_size": 1}
-        return {name: value for name, value in super().parameters().items() if value != plain.get(name)}
+    @property
+    def unshown(self) -> Mapping[str, Any]:
+        return {"scheme": "poisson", "adjacency": natural(self.scheme), "group_size": 1}
 
 
 def natural(scheme: Scheme) -> Adjacency:
