@@ -298,7 +298,6 @@ class OneRun(Displayed):
         return Refutation(f, min(math.exp(-x), by_profile, 1.0), self.confidence)
 
     def grid(self) -> TextTable:
-        """Return the table that is printed."""
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
         head = f"OneRun: {guesses}, confidence {exactly(self.confidence)}"
         limits = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}

@@ -112,7 +112,6 @@ class Refutation(Displayed):
         return bool(self.p_value <= error_probability(self.confidence))
 
     def grid(self) -> TextTable:
-        """Return the table that is printed."""
         given = {"type I error tested": self.at, "scores rejected above": self.threshold}
         where = [(name, f"{value:.4g}") for name, value in given.items() if value is not None]
         rows = [("p-value", decimal(self.p_value, ".4g", up=True)), *where]
