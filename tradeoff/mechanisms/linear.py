@@ -26,14 +26,6 @@ from tradeoff.pld.allocation import STEEPEST
 from tradeoff.pld.units import bound_product
 
 
-def _restart_steps(name: str, value: Any) -> tuple[int, ...]:
-    """Return increasing numbers of steps, checked."""
-    steps = tuple_of(name, value, partial(count, low=1, high=MOST), "integers")
-    if any(first >= second for first, second in pairwise(steps)):
-        raise domain(name, value, "increasing")
-    return steps
-
-
 @mechanism
 class TreeAggregation(Mechanism):
     r"""All running sums of a stream by a binary tree of noisy sums: DP-FTRL.
@@ -74,7 +66,7 @@ class TreeAggregation(Mechanism):
     restarts: tuple[int, ...] = parameter(
         "Numbers of steps after which a new tree begins, below ``steps``: ``[2000, 4000]``.",
         "increasing list of int",
-        _restart_steps,
+        partial(tuple_of, check=partial(count, low=1, high=MOST), kind="integers"),
         default=(),
     )
     completion: bool = parameter(
@@ -90,6 +82,8 @@ class TreeAggregation(Mechanism):
             raise domain("completion", self.completion, "True or False")
         if self.participations > 1:
             count("steps", self.steps, 1, MOST)
+        if any(first >= second for first, second in pairwise(self.restarts)):
+            raise domain("restarts", list(self.restarts), "increasing")
         if self.restarts and self.restarts[-1] >= self.steps:
             raise DomainError(
                 f"restarts must be below steps = {self.steps}, got {self.restarts[-1]}; leave it out"
