@@ -18,7 +18,7 @@ from tradeoff._attached import CurveMethods
 from tradeoff.accounting.options import Explanation, cached_by_options
 from tradeoff.curves.hooks import CurveHooks, gathered
 from tradeoff.curves.parameters import Number, Numbers, number, symbols_of
-from tradeoff.curves.query import BoundsView, QueryKwargs, answer_query, explain_query
+from tradeoff.curves.query import BoundsView, QueryKwargs, Tol, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, SizeError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -86,11 +86,11 @@ class TradeOff(CurveHooks, CurveMethods):
         return {self: 1}
 
     @overload
-    def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
+    def __call__(self, alpha: Number, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> float: ...
     @overload
-    def __call__(self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> Array: ...
+    def __call__(self, alpha: Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Array: ...
     def __call__(
-        self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
+        self, alpha: Number | Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]
     ) -> float | Array:
         """Least type II error at type I error ``alpha``: a lower bound on f.
 
@@ -119,11 +119,11 @@ class TradeOff(CurveHooks, CurveMethods):
         return answer_query(self, "beta", alpha, tol, how).lower
 
     @overload
-    def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
+    def delta(self, epsilon: Number, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> float: ...
     @overload
-    def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> Array: ...
+    def delta(self, epsilon: Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Array: ...
     def delta(
-        self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
+        self, epsilon: Number | Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]
     ) -> float | Array:
         r"""Privacy profile: an upper bound (Dong, Roth, Su 2022, Proposition 2.12).
 
@@ -147,11 +147,11 @@ class TradeOff(CurveHooks, CurveMethods):
         return answer_query(self, "delta", epsilon, tol, how).upper
 
     @overload
-    def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> float: ...
+    def epsilon(self, delta: Number, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> float: ...
     @overload
-    def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]) -> Array: ...
+    def epsilon(self, delta: Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Array: ...
     def epsilon(
-        self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
+        self, delta: Number | Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]
     ) -> float | Array:
         r"""Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
 
@@ -306,7 +306,7 @@ class TradeOff(CurveHooks, CurveMethods):
         epsilon: float | None = None,
         delta: float | None = None,
         alpha: float | None = None,
-        tol: float | None = None,
+        tol: Tol = None,
         **how: Unpack[QueryKwargs],
     ) -> Explanation:
         """List the engines that answer a question, with reason, time and width; prints as a short table.

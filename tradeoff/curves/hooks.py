@@ -20,7 +20,7 @@ from tradeoff._attached import CurveMethods
 from tradeoff.accounting.conjugation import conjugate
 from tradeoff.accounting.options import Question
 from tradeoff.errors import NoClosedForm, SymbolError, shown
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, exp, expm1
 from tradeoff.intervals.roots import bracket_sides
 from tradeoff.pld.law import PrivacyLossDistribution
@@ -102,8 +102,7 @@ class CurveHooks(ABC):
     def inverse_delta(self, epsilon: Array) -> Pair:
         """Bound delta of the inverse, 1 - e^eps (1 - delta_f(-eps)), at losses up to 700 nats."""
         delta = clip(Bounds(*self.delta_bounds(-epsilon, None)), 0.0, 1.0)
-        low, high = exp(epsilon) * delta - expm1(epsilon)
-        return low, high
+        return sides_of(exp(epsilon) * delta - expm1(epsilon))
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
         """Estimate losses about which suprema f(alpha) are reached, or NaN, for each alpha; and a spread."""
@@ -371,8 +370,7 @@ def delta_from_beta(curve: CurveHooks, epsilon: Array, tol: float | None) -> Pai
     """Bound delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha (Dong, Roth, Su 2022, 2.12)."""
 
     def value(alpha: Array) -> Pair:
-        low, high = clip(Bounds(*curve.beta_bounds(np.minimum(alpha, 1.0), None)), 0.0, 1.0)
-        return low, high
+        return sides_of(clip(Bounds(*curve.beta_bounds(np.minimum(alpha, 1.0), None)), 0.0, 1.0))
 
     tiny = np.geomspace(1e-20, 0.5, 100)
     points = np.unique(np.concatenate([[0.0], tiny, 1 - tiny[tiny > 1e-14], [1.0]]))

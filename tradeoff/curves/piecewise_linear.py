@@ -28,7 +28,7 @@ from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
-from tradeoff.intervals.polygon import ONE, below_chords, floats, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, Point, below_chords, floats, hull, lower_hull, whole
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 from tradeoff.pld.units import log_ratio, logarithm
@@ -78,8 +78,7 @@ class PiecewiseLinear(TradeOff):
         if is_rational:
             curve = self.of_checked(*canonical(*vertices), is_rational=True)
         else:  # the hull of the numbers as given, in integers, and no vertex above 1 - alpha by a rounding
-            given = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
-            curve = self.of_wholes(*zip(*hull([(a, min(b, ONE - a)) for a, b in given]), strict=True))
+            curve = hull_of(zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True))
         vars(self).update(vars(curve))
 
     @classmethod
@@ -149,7 +148,7 @@ class PiecewiseLinear(TradeOff):
         order = np.lexsort((y, x))
         few = order[below_chords(x[order], y[order])]  # exact integers are slow
         tests = zip(map(whole, x[few].tolist()), map(whole, y[few].tolist()), strict=True)
-        return cls.of_wholes(*zip(*hull([*tests, (0, ONE), (ONE, 0)]), strict=True))
+        return hull_of([*tests, *ENDS])
 
     @property
     def symmetric(self) -> bool:
@@ -211,9 +210,7 @@ class PiecewiseLinear(TradeOff):
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.is_rational:
             at = np.array([Fraction(a) for a in alpha.tolist()], dtype=object)
-            ends = [tuple(rational(b)) for b in interpolate(at, self.alpha, self.beta)]
-            low, high = np.array(ends).reshape(-1, 2).T
-            return low, high
+            return _in_bounds(interpolate(at, self.alpha, self.beta))
         starts, stops, height, slope, vertices, values = self._segments
         k = np.searchsorted(starts, alpha, side="right")
         run = FloatBalls.of(stops.take(k)) - np.where(alpha > 0.5, alpha - 1, alpha)
@@ -311,8 +308,8 @@ class PiecewiseLinear(TradeOff):
         """
         x, y, rest, power = self.points
         if self.is_rational:
-            alpha, height, depth = map(_in_balls, (self.alpha, self.complements[1], self.beta))
-            p, q = map(_in_balls, self.atoms())
+            exact = self.alpha, self.complements[1], self.beta, *self.atoms()
+            alpha, height, depth, p, q = (FloatBalls.of(Bounds(*_in_bounds(each))) for each in exact)
         else:
             alpha = where(x <= 0.5, x, 1 - FloatBalls.of(rest))
             height, depth = where(y > 0.5, power, 1 - FloatBalls.of(y)), FloatBalls.of(y)
@@ -426,6 +423,14 @@ class PiecewiseLinear(TradeOff):
         return f"PL[{', '.join(shown)}]"
 
 
+ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # vertices of 1 - alpha, the curve above all others
+
+
+def hull_of(points: Iterable[Point]) -> PiecewiseLinear:
+    """Return the greatest curve below points, in integers, and 1 - alpha."""
+    return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True))
+
+
 def capped(size: int) -> None:
     """Refuse a curve of too many vertices."""
     if size > MAX_VERTICES:
@@ -442,9 +447,9 @@ def _run(low: Array, low_rest: Array, high: Array, high_rest: Array) -> FloatBal
     return maximum(where(high_rest >= 0.5, FloatBalls.of(high) - low, right), 0.0)
 
 
-def _in_balls(fractions: Any) -> FloatBalls:
-    ends = np.array([tuple(rational(x)) for x in fractions]).reshape(-1, 2).T
-    return FloatBalls.of(Bounds(*ends))
+def _in_bounds(fractions: Any) -> Pair:
+    low, high = np.array([tuple(rational(x)) for x in fractions]).reshape(-1, 2).T
+    return low, high
 
 
 def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
@@ -474,7 +479,7 @@ def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> Piece
     """Return max{f, g}, or the convex hull of min{f, g}: by vertices of both, and crossings in fractions."""
     if not (largest or f.is_rational or g.is_rational):  # far cheaper than fractions
         points = [(int(a * ONE), int(b * ONE)) for a, b in (*f.vertices, *g.vertices)]
-        return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True)).made_of(f, g)
+        return hull_of(points).made_of(f, g)
     one, two = f.rational(), g.rational()
     alpha, beta = (np.concatenate(each) for each in ((one.alpha, two.alpha), (one.beta, two.beta)))
     if largest:

@@ -22,7 +22,7 @@ from tradeoff.accounting.options import Question, cached_by_options, measure
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import PAIR, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, rational, total
 from tradeoff.pld.discrete import AtomicLaw, leaking, to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
@@ -164,15 +164,13 @@ class Tensor(TradeOff):
         scale, rest = self._scaled
         leak, kept = scale.mass_at_infinity, scale.kept
         if question == "delta":
-            low, high = leak + kept * Bounds(*certified_delta(rest, at, tol))
-        elif question == "epsilon":  # the others decrease, so each side takes the other end
+            return sides_of(leak + kept * Bounds(*certified_delta(rest, at, tol)))
+        if question == "epsilon":  # the others decrease, so each side takes the other end
             least, most = clip((at - leak) / kept, 0.0, 1.0)
-            low, high = certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
-        else:
-            least, most = clip(at / kept if kept.upper > 0 else at, 0.0, 1.0)
-            high = np.where(least < 1, certified_beta(rest, least, tol)[1], 0.0)
-            low, high = clip(kept * Bounds(certified_beta(rest, most, tol)[0], high), 0.0, 1.0)
-        return low, high
+            return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
+        least, most = clip(at / kept if kept.upper > 0 else at, 0.0, 1.0)
+        high = np.where(least < 1, certified_beta(rest, least, tol)[1], 0.0)
+        return sides_of(clip(kept * Bounds(certified_beta(rest, most, tol)[0], high), 0.0, 1.0))
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = (np.where(alpha == 0, side, 0.0) for side in clip(1 - self.mass_at_infinity, 0.0, 1.0))
@@ -211,12 +209,7 @@ class Tensor(TradeOff):
 
            1 - \prod_i (1 - q_i)^{n_i}
         """
-        masses = []
-        for factor, n in self.factors.items():
-            mass = factor.mass_at_infinity
-            if mass.upper > 0:
-                masses.append((mass, n))
-        return combine_masses(masses) if masses else Bounds(0.0, 0.0)
+        return combine_masses((factor.mass_at_infinity, n) for factor, n in self.factors.items())
 
     @property
     def mass_at_minus_infinity(self) -> float:

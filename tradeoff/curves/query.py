@@ -10,39 +10,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 
 from tradeoff._attached import BoundsMethods
-from tradeoff.accounting.options import (
-    MEMORY,
-    METHODS,
-    OPTIONS,
-    TRACE,
-    Explanation,
-    Method,
-    Progress,
-    QueryOptions,
-    Question,
-    Step,
-    measure,
-    query_options,
-    set_context,
-)
+from tradeoff.accounting import options
+from tradeoff.accounting.options import Explanation, Method, Question, measure, query_options, set_context
+from tradeoff.curves import parameters
 from tradeoff.curves.hooks import PAIR
-from tradeoff.curves.parameters import (
-    Number,
-    Numbers,
-    choice,
-    count,
-    flattened,
-    is_symbol,
-    number,
-    reals_between,
-    shaped,
-    workers,
-)
+from tradeoff.curves.parameters import Number, Numbers, is_symbol, number, reals_between, shaped
 from tradeoff.display import rounded
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain
 from tradeoff.intervals.bounds import Array, Bounds, Pair, decimal, make_bounds
@@ -51,6 +28,9 @@ from tradeoff.intervals.roots import bracket_sides
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
+
+
+Tol: TypeAlias = float | None  # the width bounds must reach; None for what a second or so allows
 
 
 class QueryKwargs(TypedDict, total=False):
@@ -64,7 +44,7 @@ class QueryKwargs(TypedDict, total=False):
 
     method: Method
     memory: int
-    progress: Progress
+    progress: options.Progress
     n_jobs: int | None
 
 
@@ -85,10 +65,10 @@ def answer_query(
         formula = curve.formula_at(name, value)
         return Bounds(formula, formula)
     if how:
-        options = _checked_options(how)
-        if options.method is not None and query_options().method is None:  # questions inside inherit it
-            curve = _forced_curve(curve, options.method)
-        with set_context(OPTIONS, options):
+        changed = _checked_options(how)
+        if changed.method is not None and query_options().method is None:  # questions inside inherit it
+            curve = _forced_curve(curve, changed.method)
+        with set_context(options.OPTIONS, changed):
             return answer_query(curve, kind, value, tol, {})
     tol = None if tol is None else number("tol", tol, 0, open_low=True)
     argument = reals_between(name, value, least, most, remedy)
@@ -123,26 +103,25 @@ def _labelled(side: Array, value: Any, kind: Question) -> Any:
     return side
 
 
-def _checked_options(how: QueryKwargs) -> QueryOptions:
+def _checked_options(how: QueryKwargs) -> options.QueryOptions:
     """Return the options of this context, changed by the keywords of a question."""
     if unknown := how.keys() - QueryKwargs.__annotations__.keys():
         allowed = ", ".join(QueryKwargs.__annotations__)
         raise TypeError(f"unknown keyword {min(unknown)!r}; a question takes {allowed} and tol")
     changes: dict[str, Any] = {}
     if (method := how.get("method")) is not None:
-        changes["method"] = choice("method", method, METHODS)
+        changes["method"] = parameters.choice("method", method, options.METHODS)
     if how.get("memory") is not None:
-        changes["memory"] = count("memory", how["memory"], 1)
-        if changes["memory"] < 2**20:  # no engine can work
-            raise domain(
-                "memory", changes["memory"], f"at least {2**20} bytes (1 MiB)", f"the default is {MEMORY}"
-            )
+        memory = changes["memory"] = parameters.count("memory", how["memory"], 1)
+        if memory < 2**20:  # no engine can work
+            remedy = f"the default is {options.MEMORY}"
+            raise domain("memory", memory, f"at least {2**20} bytes (1 MiB)", remedy)
     if (progress := how.get("progress")) is not None:
         if not callable(progress):
             raise domain("progress", progress, "a function of (settled, total)")
         changes["progress"] = progress
     if "n_jobs" in how:
-        changes["jobs"] = workers("n_jobs", how["n_jobs"])
+        changes["jobs"] = parameters.workers("n_jobs", how["n_jobs"])
     return replace(query_options(), **changes)
 
 
@@ -166,8 +145,8 @@ def explain_query(
         listed = ", ".join(_ARGUMENTS[kind][0] for kind in given)
         raise DomainError(f"explain() takes one of epsilon, delta, alpha, got {listed}")
     ((kind, value),) = given.items()
-    steps: list[Step] = []
-    with set_context(TRACE, steps):
+    steps: list[options.Step] = []
+    with set_context(options.TRACE, steps):
         bounds = answer_query(curve, kind, value, tol, how)
     caveats = curve.caveats
     if kind == "epsilon" and np.any(np.isposinf(bounds.upper)):
@@ -282,52 +261,34 @@ class BoundsView(BoundsMethods):
         return f"bounds of {self._curve!r}"
 
     @overload
-    def __call__(
-        self, alpha: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds[float]: ...
+    def __call__(self, alpha: Number, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds[float]: ...
     @overload
-    def __call__(
-        self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds[Array]: ...
-    def __call__(
-        self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds:
+    def __call__(self, alpha: Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds[Array]: ...
+    def __call__(self, alpha: Number | Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds:
         """Bound f(alpha)."""
         return answer_query(self._curve, "beta", alpha, tol, how)
 
     @overload
-    def delta(
-        self, epsilon: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds[float]: ...
+    def delta(self, epsilon: Number, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds[float]: ...
     @overload
-    def delta(
-        self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds[Array]: ...
-    def delta(
-        self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds:
+    def delta(self, epsilon: Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds[Array]: ...
+    def delta(self, epsilon: Number | Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds:
         """Bound delta(epsilon), a probability, epsilon in nats and of any sign and shape."""
         return answer_query(self._curve, "delta", epsilon, tol, how)
 
     @overload
-    def epsilon(
-        self, delta: Number, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds[float]: ...
+    def epsilon(self, delta: Number, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds[float]: ...
     @overload
-    def epsilon(
-        self, delta: Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds[Array]: ...
-    def epsilon(
-        self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[QueryKwargs]
-    ) -> Bounds:
+    def epsilon(self, delta: Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds[Array]: ...
+    def epsilon(self, delta: Number | Numbers, *, tol: Tol = None, **how: Unpack[QueryKwargs]) -> Bounds:
         """Bound epsilon(delta), in nats, delta in [0, 1] and of any shape."""
         return answer_query(self._curve, "epsilon", delta, tol, how)
 
     @overload
-    def bayes_risk(self, prior: Number, *, tol: float | None = None) -> Bounds[float]: ...
+    def bayes_risk(self, prior: Number, *, tol: Tol = None) -> Bounds[float]: ...
     @overload
-    def bayes_risk(self, prior: Numbers, *, tol: float | None = None) -> Bounds[Array]: ...
-    def bayes_risk(self, prior: Number | Numbers, *, tol: float | None = None) -> Bounds:
+    def bayes_risk(self, prior: Numbers, *, tol: Tol = None) -> Bounds[Array]: ...
+    def bayes_risk(self, prior: Number | Numbers, *, tol: Tol = None) -> Bounds:
         """Bound min over alpha of prior alpha + (1 - prior) f(alpha); ``tol`` is that of its delta.
 
         It is (1 - prior)(1 - delta(log(prior/(1 - prior)))), as sup 1 - f - s alpha = delta(log s) (Dong,
@@ -366,7 +327,7 @@ class BoundsView(BoundsMethods):
         """
         curve = self._curve
         curve.require_numbers()
-        at, shape = flattened("delta", delta, 0, 1)
+        at, shape = parameters.flattened("delta", delta, 0, 1)
         low, high = certified_epsilon(curve, at, None)  # delta(x) <= P(L > x)
         leak = curve.mass_at_infinity
         inner = (at > leak.upper) & (at > 0) & (at < 1)

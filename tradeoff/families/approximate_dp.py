@@ -10,20 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from tradeoff.balls import (
-    Balls,
-    exp,
-    expm1,
-    log,
-    log1p,
-    maximum,
-    minimum,
-    rounded_fraction,
-    to_balls,
-    to_bounds,
-    upper_float,
-    widened,
-)
+from tradeoff import balls
+from tradeoff.balls import Balls, exp, expm1, log, log1p, maximum, to_balls
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, probability, real, sympy
@@ -101,7 +89,7 @@ class TotalVariation(ClosedForm):
         """-log(1 - delta), which adds under products, to 150 bits; exact sums, so that no order matters."""
         if self.product_weight is not None:
             return self.product_weight
-        return rounded_fraction(-log1p(-to_balls(self.delta_0)))
+        return balls.rounded_fraction(-log1p(-to_balls(self.delta_0)))
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
@@ -124,7 +112,7 @@ class TotalVariation(ClosedForm):
             return Identity()
         if delta is not None and delta == float(delta) and (near := cls(float(delta))).weight == weight:
             return near  # the product of two halves is f_{0,3/4}, equal to one given so
-        curve = cls(min(upper_float(-expm1(-widened(weight))), 1.0))
+        curve = cls(min(balls.upper_float(-expm1(-balls.widened(weight))), 1.0))
         object.__setattr__(curve, "product_weight", weight)
         return curve
 
@@ -135,7 +123,7 @@ class TotalVariation(ClosedForm):
     elementary = True
     formulas = Formulas(  # masses = delta, 1 - delta
         lambda alpha, masses: maximum(masses[1] - alpha, 0),
-        lambda x, masses: masses[0] - masses[1] * expm1(minimum(x, 0)),
+        lambda x, masses: masses[0] - masses[1] * expm1(balls.minimum(x, 0)),
         lambda delta, masses: log((1 - delta) / masses[1]),
         infinite_mass=lambda masses: masses[0],
     )
@@ -143,12 +131,12 @@ class TotalVariation(ClosedForm):
     def theta_ball(self) -> tuple[Balls, Balls]:
         if self.product_weight is None:
             return to_balls(self.delta_0), 1 - to_balls(self.delta_0)
-        return -expm1(-widened(self.weight)), exp(-widened(self.weight))
+        return -expm1(-balls.widened(self.weight)), exp(-balls.widened(self.weight))
 
     @property
     def kept(self) -> Bounds:
         """Bounds on 1 - delta."""
-        return to_bounds(self.theta_ball()[1])
+        return balls.to_bounds(self.theta_ball()[1])
 
     @property
     def loss_bounds(self) -> Bounds[float]:
@@ -167,8 +155,9 @@ class TotalVariation(ClosedForm):
             return self if k else Identity()
         lost = self.theta_ball()[0] * k  # 1 - f adds delta to alpha, k times
         delta = k * Fraction(self.delta_0) if self.product_weight is None else None
-        curve = self.from_weight(rounded_fraction(-log1p(-lost)), delta) if lost < 1 else TotalVariation(1.0)
-        return limited(curve, BOUND)
+        if not lost < 1:
+            return limited(TotalVariation(1.0), BOUND)
+        return limited(self.from_weight(balls.rounded_fraction(-log1p(-lost)), delta), BOUND)
 
 
 @dataclass(frozen=True, repr=False)

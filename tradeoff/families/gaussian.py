@@ -11,18 +11,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import erf, log_ndtr, ndtri
 
-from tradeoff.balls import (
-    Balls,
-    exp,
-    expm1,
-    lower_float,
-    middle,
-    normal_isf,
-    normal_sf,
-    sqrt,
-    to_balls,
-    upper_float,
-)
+from tradeoff import balls
+from tradeoff.balls import Balls, exp, expm1, normal_isf, normal_sf, sqrt, to_balls
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy
 from tradeoff.errors import advise_keywords
@@ -101,7 +91,7 @@ class Gaussian(ClosedForm):
     @property
     def least(self) -> float:
         """Largest float at or below the exact mu."""
-        return float(self.mu) if self.square is None else lower_float(sqrt(to_balls(self.square)))
+        return float(self.mu) if self.square is None else balls.lower_float(sqrt(to_balls(self.square)))
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
@@ -117,7 +107,8 @@ class Gaussian(ClosedForm):
         """Return the curve of an exact mu^2 >= 0."""
         curve = cls(0.0)
         real("square", square, 0)
-        object.__setattr__(curve, "mu", upper_float(sqrt(to_balls(square))))  # it may leave the working range
+        mu = balls.upper_float(sqrt(to_balls(square)))  # it may leave the working range
+        object.__setattr__(curve, "mu", mu)
         if Fraction(curve.mu) ** 2 != square:
             object.__setattr__(curve, "square", square)
         return curve
@@ -158,10 +149,8 @@ class Gaussian(ClosedForm):
         for _ in range(3):  # each step doubles the digits
             at = to_balls(x[moving])
             slope = exp(at) * normal_sf(at / mu + mu / 2)
-            step = middle((gaussian_profile(at, self.theta_ball()) - to_balls(delta[moving])) / slope).astype(
-                float
-            )
-            x[moving] += step
+            excess = gaussian_profile(at, self.theta_ball()) - to_balls(delta[moving])
+            x[moving] += (step := balls.middle(excess / slope).astype(float))
             moving[moving] = np.abs(step) > 1e-9 * mu
         root = np.where(np.isfinite(x), x, 0.0)  # nearly all digits, which bounds nothing
         points = np.stack([np.nextafter(root, -np.inf), root, np.nextafter(root, np.inf)])

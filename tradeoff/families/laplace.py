@@ -11,33 +11,11 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-from tradeoff.balls import (
-    Balls,
-    choose,
-    exp,
-    expm1,
-    log,
-    log1p,
-    maximum,
-    minimum,
-    normal_sf,
-    sqrt,
-    to_balls,
-    upper_float,
-)
+from tradeoff import balls
+from tradeoff.balls import Balls, choose, exp, expm1, log, log1p, maximum, minimum, sqrt, to_balls
+from tradeoff.curves import parameters
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import (
-    MAX_LOSS,
-    MAX_SCALE,
-    MIN_SCALE,
-    Number,
-    Parameter,
-    Value,
-    count,
-    is_symbol,
-    number,
-    real,
-)
+from tradeoff.curves.parameters import MAX_LOSS, Number, Parameter, Value, count, is_symbol, number, real
 from tradeoff.errors import advise_keywords
 from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.families.approximate_dp import Identity
@@ -104,7 +82,7 @@ class Laplace(ClosedForm):
     @classmethod
     def from_shift(cls, shift: Fraction) -> Laplace:
         """Return the curve of an exact epsilon >= 0."""
-        curve = cls(upper_float(to_balls(shift)))
+        curve = cls(balls.upper_float(to_balls(shift)))
         if Fraction(curve.epsilon_0) != shift:
             object.__setattr__(curve, "shift", shift)
         return curve
@@ -192,8 +170,9 @@ class Truncated(ClosedForm):
     normal: bool
 
     def __post_init__(self) -> None:
-        for name, most in (("scale", MAX_SCALE), ("cut", MAX_SCALE), ("shift", 2 * self.cut)):
-            object.__setattr__(self, name, number(name, getattr(self, name), MIN_SCALE, most))
+        least, most = parameters.MIN_SCALE, parameters.MAX_SCALE
+        for name, top in (("scale", most), ("cut", most), ("shift", 2 * self.cut)):
+            object.__setattr__(self, name, number(name, getattr(self, name), least, top))
 
     formulas = Formulas(
         lambda alpha, t: minimum(
@@ -213,7 +192,7 @@ class Truncated(ClosedForm):
         scale, shift, cut = map(to_balls, (self.scale, self.shift, self.cut))
         near, far = (cut - shift) / scale, cut / scale  # Q(L = inf) k is the mass between
         if self.normal:
-            mass, cut_off, end = normal_sf(near), normal_sf(far), (near + far) * shift / scale / 2
+            mass, cut_off, end = balls.normal_sf(near), balls.normal_sf(far), (near + far) * shift / scale / 2
         else:
             mass, cut_off = choose(near, 1 - exp(near) / 2, exp(-near) / 2), exp(-far) / 2
             end = minimum(near + far, shift / scale)

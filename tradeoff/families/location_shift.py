@@ -21,19 +21,10 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, number
 from tradeoff.curves.piecewise_linear import interpolate
 from tradeoff.errors import DomainError, NoClosedForm, SizeError
+from tradeoff.families import densities
 from tradeoff.families._closed_form import ClosedForm, Formulas
 from tradeoff.families.approximate_dp import Identity, TotalVariation
-from tradeoff.families.densities import (
-    Arguments,
-    NewScipyLaw,
-    RealLinePair,
-    ScipyLaw,
-    check_breaks,
-    describe_pieces,
-    describe_totals,
-    format_law,
-    identify,
-)
+from tradeoff.families.densities import NewScipyLaw, RealLinePair, ScipyLaw, describe_totals
 from tradeoff.families.from_masses import from_masses
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import BoundedRange, Laplace
@@ -148,7 +139,7 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     >>> LocationShift(st.cauchy(), 1)
     cauchy + 1 (assumes 1 thing: see .assumptions)
     """
-    name, arguments = identify(distribution)
+    name, arguments = densities.identify(distribution)
     values, exact = dict(arguments), Fraction(number("shift", shift, open_low=True, open_high=True))
     if exact == 0:
         return Identity()
@@ -184,7 +175,7 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
 class LogConcaveShift(ClosedForm):
     """Shift of a law with closed forms: see ``LocationShift``."""
 
-    def __init__(self, name: str, arguments: Arguments, shift: Fraction) -> None:
+    def __init__(self, name: str, arguments: densities.Arguments, shift: Fraction) -> None:
         self.name, self.arguments, self.shift = name, arguments, shift
         self.scale = dict(arguments)["scale"]
         self._exact_theta = abs(shift) / Fraction(self.scale)
@@ -236,7 +227,7 @@ class LogConcaveShift(ClosedForm):
 
     @property
     def notation(self) -> str:
-        return _format_shift(format_law(self.name, self.arguments), self.shift)
+        return _format_shift(densities.format_law(self.name, self.arguments), self.shift)
 
 
 def _format_shift(law: str, shift: float | Fraction) -> str:
@@ -302,7 +293,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     first, second = (
         (NewScipyLaw if hasattr(law, "iccdf") else ScipyLaw)(law, role) for law, role in ((p, "p"), (q, "q"))
     )
-    places = None if breaks is None else check_breaks(breaks)
+    places = None if breaks is None else densities.check_breaks(breaks)
     names, loc = f"T({first}, {second})", 0.0
     if breaks is None and first.values and second.values:
         if first.key == second.key:
@@ -320,7 +311,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     laws = first.density, second.density
     law = find_pieces(*laws, places)
     assumptions = dict.fromkeys(
-        (first.trust, second.trust, *describe_totals(laws), describe_pieces(law, breaks, loc))
+        (first.trust, second.trust, *describe_totals(laws), densities.describe_pieces(law, breaks, loc))
     )
     key = first.key, second.key, tuple(places or ())
     return RealLinePair(law, names, key, tuple(assumptions))

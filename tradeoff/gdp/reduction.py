@@ -22,16 +22,8 @@ from tradeoff.curves.product import Tensor, tensor
 from tradeoff.display import Displayed, TextTable, exactly
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.gdp.cells import (
-    FAR,
-    Side,
-    bound_best_mu,
-    bound_regret,
-    needed_by_nodes,
-    search_by_lines,
-    search_by_tests,
-    start_nodes,
-)
+from tradeoff.gdp import cells
+from tradeoff.gdp.cells import FAR, Side, bound_regret, needed_by_nodes, search_by_lines
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import clip, log, maximum, rational, sqrt, total
 from tradeoff.operators.order import infinite_mass
@@ -153,11 +145,11 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
     places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
     sides = [
-        start_nodes(order, min(tail_end(order, level), FAR) or 1.0).with_nodes(places)
+        cells.start_nodes(order, min(tail_end(order, level), FAR) or 1.0).with_nodes(places)
         for order in both_orders(f)
     ]
     lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
-    best = min(bound_best_mu(side, failure, float(mu.upper)) for side in finer)
+    best = min(cells.bound_best_mu(side, failure, float(mu.upper)) for side in finer)
     most = min(max(upper), 1.0)
     if isinstance(f, Gaussian) and mu.upper < np.inf:
         # delta_g - delta_f <= failure + max(mu - mu_f, 0) times the largest normal density, over at least 2:
@@ -205,7 +197,7 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     most = min(most, enough * (1 + 1e-11)) if ends else most
     # Where delta(0) is nearly 1, 1 - delta has lost the digits that lines need.
     if most > 1.01 * low and d.lower == d.upper and h.bounds.delta(0.0).lower > 1 - 1e-6:
-        low, most = search_by_tests([side.curve for side in sides], d.lower, Bounds(low, most))
+        low, most = cells.search_by_tests([side.curve for side in sides], d.lower, Bounds(low, most))
     tight = tight * (1 - failure) / (1 - d.lower) if ends and enough <= 1.01 * most else NOWHERE
     why = f"no finite mu can be certified at failure = {failure:.6g}; give a larger failure"
     return Least(Bounds(low, most), tight, None if most < np.inf else why, nodes)

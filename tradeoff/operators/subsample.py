@@ -10,17 +10,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from tradeoff.curves import parameters
 from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
-from tradeoff.curves.parameters import (
-    MIN_PROBABILITY,
-    Parameter,
-    choice,
-    is_symbol,
-    probability,
-    symbols_of,
-    written,
-)
+from tradeoff.curves.parameters import MIN_PROBABILITY, Parameter, is_symbol, probability, symbols_of
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
@@ -70,7 +63,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     >>> round(subsample(PureDP(1.0), 0.5).epsilon(0), 6)
     0.620115
     """
-    choice("scheme", scheme, get_args(Scheme))
+    parameters.choice("scheme", scheme, get_args(Scheme))
     rate = _rate(operand(f), p)
     result = one_order(f, rate)
     if scheme == "poisson" or isinstance(result, Identity):
@@ -233,7 +226,8 @@ class Subsampled(Derived):
 
     @property
     def notation(self) -> str:
-        return f"{'~' if self.flipped else ''}subsample({self.operands[0].notation}, {written(self.p)})"
+        mark, rate = "~" if self.flipped else "", parameters.written(self.p)
+        return f"{mark}subsample({self.operands[0].notation}, {rate})"
 
 
 @form.register

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.hooks import BOUND, delta_from_beta, limited
 from tradeoff.curves.parameters import Numbers, reals
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.piecewise_linear import ENDS, PiecewiseLinear, hull_of
 from tradeoff.errors import PrecisionError, domain
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, meet, minimum
@@ -39,7 +39,6 @@ STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 _REACH = 1e-21  # type I errors below which lines are laid no closer: below the 1e-20 that is promised
 _NOISE = 1e-16  # relative differences of delta that rounding may make
 _CLOSEST = 1e-14  # least distance of nodes in nats: e^eps differs there
-_ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # vertices of 1 - alpha, the curve above all others
 _DIVISIONS = 12  # rounds that divide a cell: from 1 to 1e-10 nats, where lines meet the curve to rounding
 
 Question = Literal["delta", "epsilon"]
@@ -133,7 +132,7 @@ def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:
 
 def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
     """Return the curve, and its inverse if that is another one."""
-    return (f,) if f.symmetric else (f, f.inverse())
+    return tuple(one for (one,) in orders(f))
 
 
 def tail_end(f: TradeOff, level: float) -> float:
@@ -176,7 +175,7 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
             raise domain("alphas", alphas, allowed)
         places = np.unique(np.concatenate([[0.0], places, [1.0]]))
         points = zip(map(whole, places.tolist()), map(whole, f.bounds(places).upper.tolist()), strict=True)
-        chords_above = hull([*points, *_ENDS])
+        chords_above = hull([*points, *ENDS])
         edges = pairwise(chords_above)
         rises, runs = np.array([((b - d) / ONE, (c - a) / ONE) for (a, b), (c, d) in edges]).T
         with np.errstate(divide="ignore"):  # a line of any slope serves: extreme ones are capped
@@ -184,7 +183,7 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
         steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
         below = lines_below(Nodes.of(f, steep))
         below += [(a, b, c) for b, a, c in lines_below(Nodes.of(f.inverse(), flat))]
-        return Tabulated(largest(below, up=False), _curve(chords_above))
+        return Tabulated(largest(below, up=False), hull_of(chords_above))
     if isinstance(f, PiecewiseLinear):
         return Tabulated(f, f)
     # Lines of slope <= -1 of f and, mirrored, of f^-1.
@@ -201,7 +200,7 @@ def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
     """Return the largest of the lines: below a curve if all are, above it if at each alpha one is."""
     result = round_corners(envelope(lines), up=up)
     # A flat line may reach 0 only after alpha = 1: the chord to (1, 0) is above the curve too.
-    return _curve([*(point for point in result if point[0] < ONE), *_ENDS] if up else result)
+    return hull_of([*(point for point in result if point[0] < ONE), *ENDS] if up else result)
 
 
 def segments(f: PiecewiseLinear) -> list[Line]:
@@ -236,11 +235,7 @@ def thinned(f: PiecewiseLinear, every: int, *, up: bool) -> PiecewiseLinear:
         return largest([*lines[::every], lines[-1]], up=False)
     points = f.vertices if f.is_rational else _float_vertices(f)
     kept = [*points[:-1:every], points[-1]]
-    return PiecewiseLinear(*zip(*kept, strict=True)) if f.is_rational else _curve(kept)
-
-
-def _curve(points: list[Point]) -> PiecewiseLinear:
-    return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True))
+    return PiecewiseLinear(*zip(*kept, strict=True)) if f.is_rational else hull_of(kept)
 
 
 def lines_below(nodes: Nodes) -> list[Line]:
