@@ -16,7 +16,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number, reals
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, domain, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.pld.real_line import CLOSEST, LEAST_LOG, PROBES, REACH, TRUST, Density, RealLineLaw, find_pieces
 
@@ -125,10 +125,8 @@ def from_densities(
     if support is not None:
         given = reals("support", support)
         if given.shape != (2,) or not given[0] < given[1] or given[0] >= REACH or given[1] <= -REACH:
-            raise DomainError(
-                f"support must be two increasing numbers with a point within {REACH:.2g} between, "
-                f"got {shown(support)}"
-            )
+            allowed = f"two increasing numbers with a point within {REACH:.2g} between"
+            raise domain("support", support, allowed)
         ends = float(given[0]), float(given[1])
     laws = [
         Density(_check_density(density, name), name, ends, cuts=places or (), least_log=LEAST_LOG)
@@ -148,10 +146,8 @@ def from_densities(
 def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Array], Array]:
     """Return the logarithm of a user's density, which checks its values."""
     if not (callable(density) and isinstance(density, Hashable)):  # curves are compared by its hash
-        raise DomainError(
-            f"{name} must be a function, got {shown(density)}; give a density that takes an array, "
-            "or two laws of scipy.stats to from_scipy"
-        )
+        remedy = "give a density that takes an array, or two laws of scipy.stats to from_scipy"
+        raise domain(name, density, "a function", remedy)
 
     def log_density(x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -199,7 +195,7 @@ def check_breaks(places: Any) -> list[float]:
     """Return finite numbers, sorted."""
     result = reals("breaks", places)
     if result.ndim != 1 or not np.isfinite(result).all():
-        raise DomainError(f"breaks must be a list of finite numbers, got {shown(places)}")
+        raise domain("breaks", places, "a list of finite numbers")
     return sorted(result.tolist())
 
 
@@ -327,8 +323,8 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
     import scipy.stats
 
     if not (hasattr(distribution, "dist") and hasattr(distribution, "logpdf")):
-        kind = "frozen continuous distribution of scipy.stats, such as norm(scale=2)"
-        raise DomainError(f"{role} must be a {kind}, got {shown(distribution)}")
+        kind = "a frozen continuous distribution of scipy.stats, such as norm(scale=2)"
+        raise domain(role, distribution, kind)
     generator = distribution.dist
     known: Any = getattr(scipy.stats, str(generator.name), None)
     # It may also be a law of the user's, of the same name.
@@ -336,10 +332,11 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
     if type(distribution) is not type(scipy.stats.norm()) or not (
         is_known or isinstance(generator, scipy.stats.rv_histogram)
     ):
-        raise DomainError(
-            f"{role} must be a law of scipy.stats without settings of its own, got {shown(distribution)}; "
-            "give its densities to from_densities"
+        kind, remedy = (
+            "a law of scipy.stats without settings of its own",
+            "give its densities to from_densities",
         )
+        raise domain(role, distribution, kind, remedy)
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
     given = dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False))
     values: dict[str, Any] = {**_PLAIN, **given, **distribution.kwds}

@@ -52,10 +52,8 @@ class IntegerNoise(CurveFromPLD):
         return Bounds(math.inf, math.inf)  # sup L, of noise on all integers
 
     def __post_init__(self) -> None:
-        size, shift = (
-            number(self.size, getattr(self, self.size), 0, open_low=True),
-            count("shift", self.shift, 1, MOST),
-        )
+        size = number(self.size, getattr(self, self.size), 0, open_low=True)
+        shift = count("shift", self.shift, 1, MOST)
         if not shift <= MAX_LOSS * size ** (1 / self.power):
             least = f"at least {(shift / MAX_LOSS) ** self.power:g} for a shift of {shift}"
             raise domain(self.size, size, least, "for no privacy use TotalVariation(1)")

@@ -62,24 +62,22 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     >>> from_masses({"yes": 0.1, "no": 0.2, "?": 0.7}, {"yes": 0.7, "no": 0.2, "?": 0.1}).sup_loss < 2
     True
     """
-    labels: Any
-    named: Any = _by_label("p", p), _by_label("q", q)
-    if all(isinstance(side, Mapping) for side in named):
-        p, q = named
-    if isinstance(p, Mapping) and isinstance(q, Mapping):
-        labels = list(dict.fromkeys((*p, *q)))
-        first, second = ([side.get(label, 0) for label in labels] for side in (p, q))
+    labelled = _by_label("p", p), _by_label("q", q)
+    sides: list[Mapping[Any, Number]]
+    if all(isinstance(side, Mapping) for side in labelled):
+        sides = [*labelled]
     elif isinstance(p, Mapping) or isinstance(q, Mapping):
         raise DomainError(
             "one of p and q is a mapping and one is not; give both by outcome, or both in order"
         )
     else:
-        first, second = _to_list("p", p), _to_list("q", q)
-        labels = range(len(first))
-        if len(first) != len(second):
+        sides = [dict(enumerate(_to_list(name, side))) for name, side in (("p", p), ("q", q))]
+        if len(sides[0]) != len(sides[1]):
             raise DomainError(
-                f"p has {len(first)} masses and q has {len(second)}; give both for every outcome"
+                f"p has {len(sides[0])} masses and q has {len(sides[1])}; give both for every outcome"
             )
+    labels = list(dict.fromkeys((*sides[0], *sides[1])))
+    first, second = ([side.get(label, 0) for label in labels] for side in sides)
     counts = _to_integers("p", labels, first), _to_integers("q", labels, second)
     pairs = [pair for pair in zip(*counts, strict=True) if any(pair)]
     pairs.sort(key=lambda pair: pair[0] / sum(pair))  # in floats, so that the exact sort is short

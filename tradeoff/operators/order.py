@@ -137,13 +137,12 @@ class Verdict:
             (self.at_least, "at least", "lower", self.below),
             (self.at_most, "at most", "higher", self.above),
         ):
-            where = f": at alpha = {witness.alpha:.3g} it is {side} by at least " if witness else ""
-            gap = f"{witness.gap:.3g}" if witness else ""
-            sentences.append(
-                f"whether f is {relation} g is undecided: the bounds of the curves overlap"
-                if verdict is None
-                else f"f is {'' if verdict else 'not '}{relation} g{where}{gap}"
-            )
+            text = f"f is {'' if verdict else 'not '}{relation} g"
+            if verdict is None:
+                text = f"whether f is {relation} g is undecided: the bounds of the curves overlap"
+            if witness:
+                text += f": at alpha = {witness.alpha:.3g} it is {side} by at least {witness.gap:.3g}"
+            sentences.append(text)
         return "\n".join(sentences)
 
 
@@ -245,8 +244,8 @@ def largest_loss(f: TradeOff) -> Span:
     if isinstance(f, Group) and f.mass_at_infinity.upper == 0:
         low, high = largest_loss(f.operands[0])
         return f.k * low, f.k * high
-    low, high = (Fraction(x) if math.isfinite(x) else x for x in (f.loss_bounds.lower, f.sup_loss))
-    return low, high
+    low, high = f.loss_bounds
+    return (Fraction(low) if math.isfinite(low) else low), (Fraction(high) if math.isfinite(high) else high)
 
 
 def infinite_mass(f: TradeOff) -> Span:
@@ -433,23 +432,19 @@ def _by_operands(f: TradeOff, g: TradeOff) -> Answer:
         return _all_of(known(f, part) for part in g.operands)
     if isinstance(f, HullOfMinimum):
         return _all_of(known(part, g) for part in f.operands)
-    mine, theirs = (
-        both_orders(h.operands[0])
-        if isinstance(h, ProfileSymmetrised)
-        else h.operands
-        if isinstance(h, Mixture)
-        else ()
-        for h in (f, g)
-    )
+    if isinstance(f, Maximum) and any(known(part, g) for part in f.operands):
+        return True
+    if isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands):
+        return True
+    inner: list[tuple[TradeOff, ...]] = []  # curves of which f is above some, and g below some
+    for h in (f, g):
+        parts = h.operands if isinstance(h, Mixture) else ()
+        inner.append(both_orders(h.operands[0]) if isinstance(h, ProfileSymmetrised) else parts)
     if isinstance(f, Subsampled):
-        mine = (f.operands[0].inverse() if f.flipped else f.operands[0],)
-    return (
-        (isinstance(f, Maximum) and any(known(part, g) for part in f.operands))
-        or (isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands))
-        or (bool(mine) and all(known(part, g) for part in mine))
-        or (bool(theirs) and all(known(f, part) for part in theirs))
-        or None
-    )
+        inner[0] = (f.operands[0].inverse() if f.flipped else f.operands[0],)
+    mine, theirs = inner
+    is_above = bool(mine) and all(known(part, g) for part in mine)
+    return is_above or (bool(theirs) and all(known(f, part) for part in theirs)) or None
 
 
 def _same_operator(f: TradeOff, g: TradeOff) -> Answer:

@@ -25,7 +25,7 @@ from tradeoff.curves.parameters import weights as check_weights
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.curves.query import certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.operators.tabulate import BetaOperator, largest, segments
@@ -265,8 +265,7 @@ class Mixture(Derived):
         super().__init__(*shares, parameters=(self.shares,))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
-        return low, high
+        return sides_of(self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands))
 
     # It is bisected on the sum of deltas: that takes a few of each operand, and whole curves take hundreds.
     epsilon_bounds = TradeOff.epsilon_bounds

@@ -18,7 +18,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import Identity
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import bound_inverse
@@ -69,9 +69,8 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     if scheme == "poisson" or isinstance(result, Identity):
         return result
     if not f.symmetric:
-        raise DomainError(
-            "subsampling without replacement needs a symmetric curve; take f.symmetrise(assume=...) first"
-        )
+        need = "subsampling without replacement needs a symmetric curve"
+        raise DomainError(f"{need}; take f.symmetrise(assume=...) first")
     return limited(result.symmetrise(assume="either-order"), BOUND)
 
 
@@ -138,11 +137,9 @@ class Subsampled(Derived):
             inner = bound_inverse_subsampled_loss(self.rate, -Bounds.of(epsilon))
             e = exp(within := np.minimum(epsilon, 700.0))
             share = maximum(meet(1 - (1 - self.rate) * e, self.rate * e - expm1(within)), 0.0)
-            low, high = share * _falling(certified_delta, self.operands[0].inverse(), -inner, tol)
-            return low, high
+            return sides_of(share * _falling(certified_delta, self.operands[0].inverse(), -inner, tol))
         inner, least = bound_inverse_subsampled_loss(self.rate, Bounds.of(epsilon)), -expm1(epsilon)
-        low, high = maximum(self.rate * _falling(certified_delta, self.operands[0], inner, tol), least)
-        return low, high
+        return sides_of(maximum(self.rate * _falling(certified_delta, self.operands[0], inner, tol), least))
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self.flipped:

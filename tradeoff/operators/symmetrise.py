@@ -17,7 +17,7 @@ from tradeoff.curves.contract import Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
@@ -142,8 +142,7 @@ class ProfileSymmetrised(BetaOperator):
         place, height = self._slope_one
         h = _bound_to_slope_one(f, alpha, place, level, tol)
         mirrored = _bound_to_slope_one(f.inverse(), alpha, height, level, tol, right=True)
-        low, high = maximum_of(h, mirrored)
-        return low, high
+        return sides_of(maximum_of(h, mirrored))
 
     @cached_by_options
     def _slope_one(self) -> tuple[float, float]:

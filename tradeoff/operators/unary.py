@@ -21,7 +21,7 @@ from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, log
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.roots import bound_inverse
@@ -228,8 +228,7 @@ class Group(BetaOperator):
         power = Bounds.of(alpha)
         for _ in range(self.k - 1):
             power = clip(1 - self._base_at(power), 0.0, 1.0)
-        low, high = self._base_at(power)
-        return low, high
+        return sides_of(self._base_at(power))
 
     def _base_at(self, power: Bounds) -> Bounds:
         """Bound f at a type I error that is known by bounds: f falls."""
