@@ -32,7 +32,8 @@ from tests.truth.built import built
 from tests.truth.claims import check, overlap
 from tests.truth.continuous import Gaussian, Laplace
 from tests.truth.operators import Product, Subsampled
-from tradeoff.operators.tabulate import Nodes, chords, polygon_below, segments
+from tradeoff.curves.piecewise_linear import segments
+from tradeoff.operators.tabulate import Nodes, chords, polygon_below
 
 TAILS = [Fraction(1, 10**k) for k in range(20, 0, -1)] + [Fraction(3, 10), Fraction(1, 2)]
 
@@ -185,8 +186,7 @@ class TestNodes:
 def test_segments_are_lines_through_both_vertices(f):
     """Coordinates of floats are multiples of 2^-1074, of which the smaller of x and 1 - x is exact."""
     for (a, b, c), ends in zip(segments(f), pairwise(f.vertices), strict=True):
-        assert a >= 0 < b
-        assert all(a * x + b * y == c for x, y in ends)
+        assert all(a >= 0 < b and a * x + b * y == c for x, y in ends)
 
 
 @pytest.mark.slow

@@ -22,13 +22,14 @@ import numpy as np
 from tradeoff.accounting.options import Question
 from tradeoff.balls import log_quotient, to_bounds
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import BOUND, gathered, limited
-from tradeoff.curves.parameters import Number, count, exact_number, is_masked, reals
+from tradeoff.curves.hooks import gathered
+from tradeoff.curves.parameters import Number, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
+from tradeoff.intervals import polygon
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls, exp, maximum, where
 from tradeoff.intervals.functions import log, rational
-from tradeoff.intervals.polygon import ONE, Point, below_chords, floats, hull, lower_hull, whole
+from tradeoff.intervals.polygon import ONE, Line, Point, envelope, floats, hull, lower_hull, whole
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import weighted_mass
 from tradeoff.pld.units import log_ratio, logarithm
@@ -146,7 +147,7 @@ class PiecewiseLinear(TradeOff):
             x, y = (np.array(side, dtype=object) for side in zip(*points, strict=True))
             return cls.of_checked(*canonical(*lower_hull(x, y)), is_rational=True)
         order = np.lexsort((y, x))
-        few = order[below_chords(x[order], y[order])]  # exact integers are slow
+        few = order[polygon.below_chords(x[order], y[order])]  # exact integers are slow
         tests = zip(map(whole, x[few].tolist()), map(whole, y[few].tolist()), strict=True)
         return hull_of([*tests, *ENDS])
 
@@ -374,25 +375,6 @@ class PiecewiseLinear(TradeOff):
         )
         return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=partial(masses, self.vertices))
 
-    def group(self, k: int) -> TradeOff:
-        r"""Guarantee for groups of k, exact in fractions while k is at most 32.
-
-        .. math::
-
-           1 - (1 - f)^{\circ k}
-        """
-        k = count("k", k)
-        # A composition may double the vertices, and binary digits add up.
-        short = self.is_rational and k <= 32 and k * self.bits <= 4096
-        if not short:
-            return super().group(k)
-        vertices = np.array([0, Fraction(1)]), np.array([Fraction(1), 0])
-        for _ in range(k):
-            vertices = chained(vertices, (self.alpha, self.beta))
-            capped(len(vertices[0]))
-        powers = self.of_checked(*vertices, is_rational=True).made_of(self)
-        return powers if k == 1 else limited(powers, BOUND)
-
     @property
     def bits(self) -> int:
         """Return the binary digits of the longest vertex."""
@@ -475,30 +457,52 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
     return result
 
 
+def segments(f: PiecewiseLinear) -> list[Line]:
+    """Return the lines of the segments of a polygon, which is the largest of them and 0."""
+    if not f.is_rational:
+        each = ((b - d, c - a, a, b) for (a, b), (c, d) in pairwise(float_vertices(f)))
+        return [polygon.reduced((rise * ONE, run * ONE, rise * a + run * b)) for rise, run, a, b in each]
+    result = []
+    for (a, b), (c, d) in pairwise(f.vertices):
+        rise, run, level = b - d, c - a, (b - d) * a + (c - a) * b
+        scale = math.lcm(*(x.denominator for x in (rise, run, level)))
+        u, v, w = (x.numerator * (scale // x.denominator) for x in (rise, run, level))
+        result.append((u, v, w))
+    return result
+
+
+def float_vertices(f: PiecewiseLinear) -> list[Point]:
+    """Return the vertices in units: of alpha = x and 1 - alpha = p the smaller float is exact, as of beta."""
+    points = zip(*(side.tolist() for side in f.points), strict=True)
+    return [
+        (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
+        for x, y, p, q in points
+    ]
+
+
+def largest_of(lines: Iterable[Line], *curves: PiecewiseLinear) -> PiecewiseLinear:
+    """Return the largest of lines and 0, exactly, with the assumptions of the curves they are made of."""
+    corners = [(Fraction(x, d), Fraction(y, d)) for x, y, d in envelope(lines)]
+    capped(len(corners))
+    return _made_exactly(PiecewiseLinear(*zip(*corners, strict=True)), curves)
+
+
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
-    """Return max{f, g}, or the convex hull of min{f, g}: by vertices of both, and crossings in fractions."""
-    if not (largest or f.is_rational or g.is_rational):  # far cheaper than fractions
-        points = [(int(a * ONE), int(b * ONE)) for a, b in (*f.vertices, *g.vertices)]
-        return hull_of(points).made_of(f, g)
-    one, two = f.rational(), g.rational()
-    alpha, beta = (np.concatenate(each) for each in ((one.alpha, two.alpha), (one.beta, two.beta)))
+    """Return max{f, g}, or the convex hull of min{f, g}, exactly."""
     if largest:
-        alpha = np.unique(alpha)
-        first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
-        gap = first - second
-        k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
-        crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
-        alpha = np.unique(np.concatenate([alpha, crossing]))
-        beta = np.maximum(*(interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two)))
-    else:  # no crossing is a vertex, as it lies between corners of f
-        order = np.argsort(alpha, kind="stable")
-        alpha, beta = lower_hull(alpha[order], beta[order])
-    result = PiecewiseLinear(alpha.tolist(), beta.tolist())
-    given = {vertex for curve in (f, g) if not curve.is_rational for vertex in curve.vertices}
-    if given.issuperset(result.vertices):  # then floats hold it
+        return largest_of([*segments(f), *segments(g)], f, g)
+    if not (f.is_rational or g.is_rational):  # far cheaper than fractions
+        return hull_of([*float_vertices(f), *float_vertices(g)]).made_of(f, g)
+    return _made_exactly(PiecewiseLinear.hull(*zip(*f.vertices, *g.vertices, strict=True)), (f, g))
+
+
+def _made_exactly(result: PiecewiseLinear, curves: Sequence[PiecewiseLinear]) -> PiecewiseLinear:
+    """Return a curve made of others: in floats if all its vertices are some of those in floats."""
+    given = {vertex for curve in curves if not curve.is_rational for vertex in curve.vertices}
+    if given.issuperset(result.vertices):
         columns = zip(*result.vertices, strict=True)
         result = PiecewiseLinear.of_wholes(*([int(x * ONE) for x in column] for column in columns))
-    return result.made_of(f, g)
+    return result.made_of(*curves)
 
 
 def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
@@ -562,18 +566,6 @@ def interpolate(at: Any, x: Any, y: Any) -> Any:
     k = np.clip(np.searchsorted(x, at, side="right"), 1, len(x) - 1)
     value = y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
     return np.where(at > x[-1], y[-1], value)
-
-
-def chained(g: tuple[Any, Any], f: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return the vertices, in fractions, of h with 1 - h = (1 - g) o (1 - f).
-
-    Corners of f, and preimages of the corners of g.
-    """
-    middle = 1 - g[0]
-    reached = middle[(middle >= f[1][-1]) & (middle <= f[1][0])]
-    alpha = np.unique(np.append(f[0], interpolate(reached, f[1][::-1], f[0][::-1])))
-    beta = interpolate(1 - interpolate(alpha, *f), *g)
-    return canonical(*lower_hull(alpha, beta))
 
 
 def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:

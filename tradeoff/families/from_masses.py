@@ -16,11 +16,11 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import Number, exact_number, is_masked, number
-from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped, largest_of
 from tradeoff.errors import DomainError, SizeError, called, domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.intervals.functions import exp
-from tradeoff.intervals.polygon import ONE, Line, envelope, whole
+from tradeoff.intervals.polygon import ONE, Line, lower_hull, whole
 
 Masses = Mapping[Any, Number] | Iterable[Number]  # masses in an order, or by outcome
 
@@ -81,18 +81,15 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     counts = _to_integers("p", labels, first), _to_integers("q", labels, second)
     pairs = [pair for pair in zip(*counts, strict=True) if any(pair)]
     pairs.sort(key=lambda pair: pair[0] / sum(pair))  # in floats, so that the exact sort is short
-    outcomes: list[tuple[int, int]] = []  # masses under P and Q by decreasing q/p, those of one ratio merged
-    for a, b in sorted(pairs, key=cmp_to_key(_compare_ratios)):
-        is_equal = bool(outcomes) and _compare_ratios(outcomes[-1], (a, b)) == 0
-        c, d = outcomes.pop() if is_equal else (0, 0)
-        outcomes.append((a + c, b + d))
-    capped(len(outcomes))
-    total_p, total_q = (sum(side) for side in zip(*outcomes, strict=True))
-    finite = [(a, b) for a, b in outcomes if a and b]
-    start = sum(b for a, b in outcomes if a == 0)
-    alpha = [Fraction(a, total_p) for a in accumulate((a for a, _ in finite), initial=0)]
-    beta = [Fraction(total_q - b, total_q) for b in accumulate((b for _, b in finite), initial=start)]
-    x, y = (np.array(side, dtype=object) for side in (alpha, beta))
+    pairs.sort(key=cmp_to_key(_compare_ratios))  # by decreasing q/p
+    total_p, total_q = (sum(side) for side in zip(*pairs, strict=True))
+    finite = [(a, b) for a, b in pairs if a and b]
+    start = sum(b for a, b in pairs if a == 0)
+    alpha = np.array([*accumulate((a for a, _ in finite), initial=0)], dtype=object)
+    beta = total_q - np.array([*accumulate((b for _, b in finite), initial=start)], dtype=object)
+    x, y = lower_hull(alpha, beta)  # which merges outcomes of one ratio
+    capped(len(x))
+    x, y = x * Fraction(1, total_p), y * Fraction(1, total_q)
     curve = PiecewiseLinear.of_checked(x, y, is_rational=True)
     curve.is_rounded = not all(isinstance(mass, Rational) for mass in (*first, *second))
     return curve
@@ -202,8 +199,7 @@ class Profile:
         for e, d in pairs:
             slope, height = whole(float(exp(e).upper)), ONE - whole(d)
             lines += [(slope, ONE, height), (ONE, slope, height)]
-        corners = [(Fraction(x, d), Fraction(y, d)) for x, y, d in envelope(lines)]
-        curve = PiecewiseLinear(*zip(*corners, strict=True))
+        curve = largest_of(lines)
         curve.pairs = tuple((Fraction(e), Fraction(d)) for e, d in pairs)
         return limited(curve, BOUND)
 

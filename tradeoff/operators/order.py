@@ -89,9 +89,8 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     """Decide f >= g (x) f_{0,failure}: f is as private as g but for an event of probability ``failure``."""
     for h in (f, g):
         h.require_numbers()  # only structure compares formulas
-    if number("failure", failure, 0, 1) == 0 or known(f, g):
-        return at_least(f, g)
-    return at_least(f, g @ TotalVariation(failure))
+    is_plain = number("failure", failure, 0, 1) == 0 or known(f, g)
+    return at_least(f, g if is_plain else g @ TotalVariation(failure))
 
 
 class Witness(NamedTuple):

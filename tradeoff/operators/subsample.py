@@ -229,9 +229,7 @@ class Subsampled(Derived):
 
 @form.register
 def _(curve: Subsampled) -> Form:
-    if curve.flipped:
-        return Form(None, None)
-    return thinned(form(curve.operands[0]), convert_number(curve.p))
+    return Form() if curve.flipped else thinned(form(curve.operands[0]), convert_number(curve.p))
 
 
 def _falling(answer: Callable[..., Pair], curve: TradeOff, at: Bounds, tol: float | None) -> Bounds:

@@ -16,12 +16,13 @@ from tradeoff.accounting.options import cached_by_options
 from tradeoff.curves.contract import Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice, sympy
-from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, largest_of, pointwise, segments
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import maximum as maximum_of
+from tradeoff.intervals.polygon import Line
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest, segments
+from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest
 from tradeoff.operators.unary import Inverse
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.symbolic.forms import Form, Formula, convert_number, form, thinned, two_lines
@@ -34,10 +35,14 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
         return f
     level = min(f.tightness, ENVELOPE if assume == "either-order" else BOUND)
     f = pure(f)
-    if assume == "profile":
-        result: TradeOff = _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
-    elif isinstance(f, PiecewiseLinear):
-        result = pointwise(f, f.inverse(), largest=assume == "both-orders")
+    result: TradeOff
+    if isinstance(f, PiecewiseLinear):
+        if assume == "profile":
+            result = largest_of(_steep_lines(f), f, f.inverse())
+        else:
+            result = pointwise(f, f.inverse(), largest=assume == "both-orders")
+    elif assume == "profile":
+        result = ProfileSymmetrised(f)
     else:  # the inverse of a formula is solved only where a question needs it
         inverse = Inverse(f) if f.free_symbols else f.inverse()
         result = Envelope(f, inverse) if assume == "either-order" else maximum(f, inverse)
@@ -94,7 +99,7 @@ def _(curve: Envelope) -> Form:
     """
     one = curve.operands[0]
     if not isinstance(one, Subsampled) or one.flipped or not one.operands[0].symmetric:
-        return Form(None, None)
+        return Form()
     p, base = convert_number(one.p), one.operands[0]
 
     def profile(of: Formula, epsilon: Any) -> Any:
@@ -127,12 +132,7 @@ class ProfileSymmetrised(BetaOperator):
     direct = False  # beta is a supremum itself
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
-        """Return the largest of the lines with eps >= 0, 0 among them, and of their mirror images."""
-        (f,) = curves
-        least = min(alpha + beta for alpha, beta in f.vertices)  # 1 - delta(0): the line of slope -1
-        level = least.denominator, least.denominator, least.numerator
-        lines = [level, *(line for line in segments(f) if line[0] >= line[1])]
-        return largest([*lines, *((a, b, c) for b, a, c in lines)], up=up)
+        return largest(_steep_lines(curves[0]), up=up)
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
         return [list(at)]
@@ -175,16 +175,9 @@ def _bound_to_slope_one(
     return Bounds(low, np.where(is_certain & ~on_side, tangent.upper, value.upper))
 
 
-def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
-    """Return max{h, h^-1}, h being f up to its last slope <= -1, and the line of slope -1 from there.
-
-    ``made_of`` gives it the assumptions of f.
-    """
-    alpha, beta = f.alpha.tolist(), f.beta.tolist()
-    # the number of segments with slopes <= -1, which come first
-    steep = sum(b0 - b1 >= a1 - a0 for a0, a1, b0, b1 in zip(alpha, alpha[1:], beta, beta[1:], strict=False))
-    start, height = alpha[steep], beta[steep]
-    end = [(start + height, 0 * height)] if height > 0 else []  # 0 of the same type
-    points = [*zip(alpha[: steep + 1], beta[: steep + 1], strict=True), *end]
-    h = PiecewiseLinear(*zip(*points, strict=True))
-    return pointwise(h, h.inverse(), largest=True).made_of(f)
+def _steep_lines(f: PiecewiseLinear) -> list[Line]:
+    """Return the lines of a polygon f with eps >= 0, 0 among them, and their mirror images."""
+    least = min(alpha + beta for alpha, beta in f.vertices)  # 1 - delta(0): the line of slope -1
+    level = least.denominator, least.denominator, least.numerator
+    lines = [level, *(line for line in segments(f) if line[0] >= line[1])]
+    return [*lines, *((a, b, c) for b, a, c in lines)]

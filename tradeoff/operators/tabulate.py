@@ -14,7 +14,6 @@ answer is reached, where a line errs by the square of its distance: a few dozen 
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,11 +26,11 @@ from numpy.typing import NDArray
 from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.hooks import BOUND, delta_from_beta, limited
 from tradeoff.curves.parameters import Numbers, reals
-from tradeoff.curves.piecewise_linear import ENDS, PiecewiseLinear, hull_of
+from tradeoff.curves.piecewise_linear import ENDS, PiecewiseLinear, float_vertices, hull_of, segments
 from tradeoff.errors import PrecisionError, domain
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, meet, minimum
-from tradeoff.intervals.polygon import ONE, Line, Point, envelope, hull, reduced, round_corners, whole
+from tradeoff.intervals.polygon import ONE, Line, envelope, hull, round_corners, whole
 
 STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 
@@ -203,29 +202,6 @@ def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
     return hull_of([*(point for point in result if point[0] < ONE), *ENDS] if up else result)
 
 
-def segments(f: PiecewiseLinear) -> list[Line]:
-    """Return the lines of the segments of a polygon, which is the largest of them and 0."""
-    if not f.is_rational:
-        each = ((b - d, c - a, a, b) for (a, b), (c, d) in pairwise(_float_vertices(f)))
-        return [reduced((rise * ONE, run * ONE, rise * a + run * b)) for rise, run, a, b in each]
-    result = []
-    for (a, b), (c, d) in pairwise(f.vertices):
-        rise, run, level = b - d, c - a, (b - d) * a + (c - a) * b
-        scale = math.lcm(*(x.denominator for x in (rise, run, level)))
-        u, v, w = (x.numerator * (scale // x.denominator) for x in (rise, run, level))
-        result.append((u, v, w))
-    return result
-
-
-def _float_vertices(f: PiecewiseLinear) -> list[Point]:
-    """Return the vertices in units: of alpha = x and 1 - alpha = p the smaller float is exact, as of beta."""
-    points = zip(*(side.tolist() for side in f.points), strict=True)
-    return [
-        (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
-        for x, y, p, q in points
-    ]
-
-
 def thinned(f: PiecewiseLinear, every: int, *, up: bool) -> PiecewiseLinear:
     """Return a polygon through one of ``every`` vertices of f, above it, or of one of its lines, below it."""
     if every == 1:
@@ -233,7 +209,7 @@ def thinned(f: PiecewiseLinear, every: int, *, up: bool) -> PiecewiseLinear:
     if not up:
         lines = segments(f)
         return largest([*lines[::every], lines[-1]], up=False)
-    points = f.vertices if f.is_rational else _float_vertices(f)
+    points = f.vertices if f.is_rational else float_vertices(f)
     kept = [*points[:-1:every], points[-1]]
     return PiecewiseLinear(*zip(*kept, strict=True)) if f.is_rational else hull_of(kept)
 

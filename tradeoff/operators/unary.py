@@ -6,9 +6,9 @@ of both. ``pure(f)`` is f without the mark that it only bounds a mechanism, whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, overload
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, PAIR, CurveHooks, forward_hooks, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, sympy
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, largest_of, segments
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.approximate_dp import Identity, TotalVariation
@@ -25,7 +25,7 @@ from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, log
 from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.roots import bound_inverse
-from tradeoff.operators.tabulate import BetaOperator, largest, segments, thinned
+from tradeoff.operators.tabulate import BetaOperator, largest, thinned
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.symbolic.forms import Form, convert_number, form, form_of_power, lines_group, two_lines
@@ -237,12 +237,7 @@ class Group(BetaOperator):
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         f = thinned(curves[0], -(-self.k * len(curves[0].alpha) // _MAX_VERTICES), up=up)
-        result = f
-        for bit in bin(self.k)[3:]:  # by squares
-            result = largest(_lines_of_chain(result, result), up=up)
-            if bit == "1":
-                result = largest(_lines_of_chain(result, f), up=up)
-        return result
+        return _chain_power(f, self.k, partial(largest, up=up))
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
         places = [at[0]]
@@ -288,17 +283,26 @@ def _lines_of_chain(g: PiecewiseLinear, f: PiecewiseLinear) -> Iterator[Line]:
             second = next(seconds, None)
 
 
+def _chain_power(
+    f: PiecewiseLinear, k: int, polygon: Callable[[Iterable[Line]], PiecewiseLinear]
+) -> PiecewiseLinear:
+    """Return 1 - (1 - f)^(o k), by squares; ``polygon`` makes the largest of lines."""
+    result = f
+    for bit in bin(k)[3:]:
+        result = polygon(_lines_of_chain(result, result))
+        if bit == "1":
+            result = polygon(_lines_of_chain(result, f))
+    return result
+
+
 @form.register
 def _(curve: Group) -> Form:
     f, k = curve.operands[0], curve.k
     if is_symbol(k):
-        return Form(None, None)
+        return Form()
     if lines := two_lines(f):
-        return Form(lambda alpha: lines_group(*lines, alpha, k), None)
-    value = form(f).value
-    return Form(
-        value and (lambda alpha: 1 - reduce(lambda power, _: 1 - value(power), range(k), alpha)), None
-    )
+        return Form(lambda alpha: lines_group(*lines, alpha, k))
+    return form(f).changed(lambda of, alpha: 1 - reduce(lambda power, _: 1 - of(power), range(k), alpha))
 
 
 def group(f: TradeOff, k: Any) -> TradeOff:
@@ -310,7 +314,12 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     k = k if is_symbol(k) else count("k", k)
     if k == 0 or isinstance(f, Identity):
         return Identity()
+    if k == 1:
+        return f
+    # In fractions a composition may double the vertices, and binary digits add up.
+    if isinstance(f, PiecewiseLinear) and f.is_rational and not is_symbol(k) and k <= min(32, 4096 // f.bits):
+        return limited(_chain_power(f, k, lambda lines: largest_of(lines, f)), BOUND)
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(operand(f)), k)
     if not is_symbol(steps) and steps > 10_000:  # each is an evaluation, all take seconds
         raise DomainError(f"k must be at most 10000 for a curve without a closed form, got {shown(steps)}")
-    return f if k == 1 else limited(Group(base, steps), BOUND)
+    return limited(Group(base, steps), BOUND)

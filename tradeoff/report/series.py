@@ -21,6 +21,7 @@ from tradeoff.baselines import Baseline
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import choice
+from tradeoff.curves.piecewise_linear import segments
 from tradeoff.display import exactly, rounded, typeset_power
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp import Reduction
@@ -28,7 +29,7 @@ from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.limits import ApproximateCurve, BerryEsseen
 from tradeoff.mechanisms import Mechanism, Plan, SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import Tabulated, largest, segments
+from tradeoff.operators.tabulate import Tabulated, largest
 from tradeoff.report.answers import factors
 from tradeoff.report.methods import Claim
 

@@ -101,20 +101,20 @@ _FIELDS = {"alpha": "value", "epsilon": "profile", "delta": "epsilon"}  # closed
 class Form(NamedTuple):
     """f(alpha), delta at every real epsilon, and epsilon(delta) of one curve; None where none is known."""
 
-    value: Formula | None
-    profile: Formula | None
+    value: Formula | None = None
+    profile: Formula | None = None
     epsilon: Formula | None = None
 
     def changed(self, *changes: Callable[[Formula, Any], Any]) -> Form:
-        """Replace each closed form ``of`` by x -> change(of, x)."""
-        return Form(*(of and partial(change, of) for change, of in zip(changes, self, strict=True)))
+        """Replace each closed form ``of`` by x -> change(of, x); leave out those without a change."""
+        return Form(*(of and partial(change, of) for change, of in zip(changes, self, strict=False)))
 
 
 @singledispatch
 def form(curve: TradeOff) -> Form:
     """Return the closed forms of a curve; operators add their own rules where they are defined."""
     del curve
-    return Form(None, None)
+    return Form()
 
 
 def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
@@ -187,7 +187,7 @@ def _(curve: Tensor) -> Form:
     leaks = [factor for factor in curve.factors if isinstance(factor, TotalVariation)]
     rest = [(factor, n) for factor, n in curve.factors.items() if factor not in leaks]
     if len(rest) != 1:
-        return Form(None, None)
+        return Form()
     ((factor, n),) = rest
     inner = form(factor) if n == 1 else form_of_power(factor, n)
     return leaking(inner, convert_number(leaks[0].delta_0)) if leaks else inner
@@ -232,7 +232,7 @@ def form_of_power(f: TradeOff, n: Any) -> Form:
     A test rejects the largest losses first; n may be a symbol (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
     """
     if not isinstance(f, PureDP):
-        return Form(None, None)
+        return Form()
     e, (k, j) = convert_number(f.epsilon_0), _indices()
 
     def mass(index: Any, power: Any) -> Any:

@@ -249,7 +249,7 @@ class Symbolic(TradeOff):
 
 @form.register
 def _(curve: Symbolic) -> Form:
-    return Form(lambda alpha: curve.expr.subs(curve.alpha, alpha), None)
+    return Form(lambda alpha: curve.expr.subs(curve.alpha, alpha))
 
 
 def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:

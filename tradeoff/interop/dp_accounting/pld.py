@@ -16,13 +16,13 @@ from tradeoff.balls import log_quotient, to_ball, to_balls, to_bounds, upper_flo
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
-from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise, segments
 from tradeoff.errors import DomainError, domain, needed
 from tradeoff.intervals.bounds import Array, Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import ONE, hull, round_corners, whole
-from tradeoff.operators.tabulate import largest, segments
+from tradeoff.operators.tabulate import largest
 
 
 class Orders(NamedTuple):
