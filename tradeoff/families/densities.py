@@ -7,6 +7,7 @@ two of them, in pieces of the line on which L is monotone. Bounds rest on the se
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -24,6 +25,7 @@ _PLAIN = {"loc": 0.0, "scale": 1.0}
 Arguments = tuple[tuple[str, float], ...]  # (name, value) of shapes, location and scale
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class RealLinePair(TradeOff):
     """T(P, Q) of two laws on the line, from the law of L in pieces on which it is monotone.
 
@@ -31,21 +33,12 @@ class RealLinePair(TradeOff):
     ``symmetric`` states that both orders have one curve.
     """
 
+    _law: RealLineLaw
+    name: str
+    pair: Hashable
     assumptions: tuple[str, ...] = ()
     symmetric: bool = False
-
-    def __init__(
-        self,
-        law: RealLineLaw,
-        name: str,
-        pair: Hashable,
-        assumptions: tuple[str, ...],
-        *,
-        symmetric: bool = False,
-        flipped: bool = False,
-    ) -> None:
-        self._law, self.name, self.pair = law, name, pair
-        self.assumptions, self.symmetric, self.flipped = assumptions, symmetric, flipped
+    flipped: bool = False
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         most = 1e6  # largest loss with a lower bound of its own; mass at infinity bounds delta above it

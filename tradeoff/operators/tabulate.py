@@ -17,7 +17,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from tradeoff.curves.piecewise_linear import ENDS, PiecewiseLinear, float_vertic
 from tradeoff.errors import PrecisionError, domain
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, meet, minimum
-from tradeoff.intervals.polygon import ONE, Line, envelope, hull, round_corners, whole
+from tradeoff.intervals.polygon import ONE, Line, envelope, round_corners, whole
 
 STEEPEST = 700.0  # largest epsilon of a node: e^eps is still a float
 
@@ -174,15 +173,14 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
             raise domain("alphas", alphas, allowed)
         places = np.unique(np.concatenate([[0.0], places, [1.0]]))
         points = zip(map(whole, places.tolist()), map(whole, f.bounds(places).upper.tolist()), strict=True)
-        chords_above = hull([*points, *ENDS])
-        edges = pairwise(chords_above)
-        rises, runs = np.array([((b - d) / ONE, (c - a) / ONE) for (a, b), (c, d) in edges]).T
+        chords_above = hull_of([*points, *ENDS])
+        runs, rises = chords_above.atoms()
         with np.errstate(divide="ignore"):  # a line of any slope serves: extreme ones are capped
             epsilon = np.append(np.clip(np.log(rises) - np.log(runs), -STEEPEST, STEEPEST), 0.0)
         steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
         below = lines_below(Nodes.of(f, steep))
         below += [(a, b, c) for b, a, c in lines_below(Nodes.of(f.inverse(), flat))]
-        return Tabulated(largest(below, up=False), hull_of(chords_above))
+        return Tabulated(largest(below, up=False), chords_above)
     if isinstance(f, PiecewiseLinear):
         return Tabulated(f, f)
     # Lines of slope <= -1 of f and, mirrored, of f^-1.
