@@ -311,13 +311,13 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     If T(P, Q) >= f and T(Q, R) >= g, a test with E_P <= alpha has E_Q <= 1 - f(alpha), so T(P, R) >=
     g(1 - f(alpha)): f need not be symmetric (Dong, Roth, Su 2022, proof of Theorem 2.14).
     """
-    k = k if is_symbol(k) else count("k", k)
+    k = k if is_symbol(k) and not isinstance(f, PiecewiseLinear) else count("k", k)
     if k == 0 or isinstance(f, Identity):
         return Identity()
     if k == 1:
         return f
     # In fractions a composition may double the vertices, and binary digits add up.
-    if isinstance(f, PiecewiseLinear) and f.is_rational and not is_symbol(k) and k <= min(32, 4096 // f.bits):
+    if isinstance(f, PiecewiseLinear) and f.is_rational and k <= min(32, 4096 // f.bits):
         return limited(_chain_power(f, k, lambda lines: largest_of(lines, f)), BOUND)
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(operand(f)), k)
     if not is_symbol(steps) and steps > 10_000:  # each is an evaluation, all take seconds
