@@ -45,8 +45,8 @@ class PiecewiseLinear(TradeOff):
     ----------
     alpha, beta
         Vertices, alpha increasing from 0; the last has :math:`\beta = 0`. Floats, or ``fractions.Fraction``
-        (next to others) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are
-        exact.
+        (next to others) for exact arithmetic: then products, inverse, hulls, groups of at most 32 and
+        ``hockey_stick`` are exact.
 
     Raises
     ------

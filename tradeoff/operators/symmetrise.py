@@ -38,7 +38,8 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     result: TradeOff
     if isinstance(f, PiecewiseLinear):
         if assume == "profile":
-            result = largest_of(_steep_lines(f), f, f.inverse())
+            lines = _steep_lines(f)
+            result = (largest_of(lines) if f.is_rational else largest(lines, up=False)).made_of(f)
         else:
             result = pointwise(f, f.inverse(), largest=assume == "both-orders")
     elif assume == "profile":
