@@ -244,8 +244,6 @@ class BoundsView(BoundsMethods):
     answer is as good as a second or so allows. A curve with exact vertices answers a ``Fraction`` by a
     ``Fraction``, which is both bounds; a symbol is answered by a formula.
 
-    Examples
-    --------
     >>> import tradeoff as to
     >>> f = to.Laplace(0.1) ** 100
     >>> f.bounds.epsilon(1e-5, tol=1e-7).width < 1e-7

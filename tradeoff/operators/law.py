@@ -47,8 +47,6 @@ class Law:
     standard deviation wide. For a curve known only between two others, all but ``cdf`` describes the lower
     one.
 
-    Examples
-    --------
     >>> from tradeoff import PureDP
     >>> law = PureDP(1.0).law
     >>> round(law.mean("Q"), 6), law.mass_at_infinity

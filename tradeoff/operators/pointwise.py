@@ -39,8 +39,6 @@ def maximum(*curves: TradeOff) -> TradeOff:
 
     It meets the conditions of Dong, Roth, Su 2022, Proposition 2.2, as its operands do.
 
-    Examples
-    --------
     >>> from tradeoff import Gaussian, PureDP, maximum
     >>> maximum(Gaussian(1), PureDP(1)).epsilon(0)
     1.0
@@ -54,8 +52,6 @@ def minimum(*curves: TradeOff) -> TradeOff:
     The plain minimum is not convex in general; the hull has profile :math:`\max_i \delta_i(\varepsilon)`
     (Dong, Roth, Su 2022, Proposition 2.12).
 
-    Examples
-    --------
     >>> from tradeoff import Gaussian, PureDP, minimum
     >>> minimum(Gaussian(1), PureDP(1)).delta(0) >= Gaussian(1).delta(0)
     True

@@ -151,8 +151,6 @@ def bare(f: TradeOff) -> TradeOff:
 class Dual:
     """Profile delta(epsilon) of a curve: an upper bound at every loss; ``dual()`` leads back.
 
-    Examples
-    --------
     >>> from tradeoff import Gaussian
     >>> d = Gaussian(1).dual()
     >>> round(d(1.0), 6), d.dual()
