@@ -500,8 +500,7 @@ def _made_exactly(result: PiecewiseLinear, curves: Sequence[PiecewiseLinear]) ->
     """Return a curve made of others: in floats if all its vertices are some of those in floats."""
     given = {vertex for curve in curves if not curve.is_rational for vertex in curve.vertices}
     if given.issuperset(result.vertices):
-        columns = zip(*result.vertices, strict=True)
-        result = PiecewiseLinear.of_wholes(*([int(x * ONE) for x in column] for column in columns))
+        result = hull_of((int(a * ONE), int(b * ONE)) for a, b in result.vertices)
     return result.made_of(*curves)
 
 
