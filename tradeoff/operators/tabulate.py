@@ -184,7 +184,7 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
     if isinstance(f, PiecewiseLinear):
         return Tabulated(f, f)
     # Lines of slope <= -1 of f and, mirrored, of f^-1.
-    nodes = [refined_nodes(g) for g in ((f,) if f.symmetric else (f, f.inverse()))]
+    nodes = [refined_nodes(g) for g in both_orders(f)]
     below, above = (
         # Lines of f^-1 are those of f with the errors exchanged.
         lines(nodes[0]) + [(a, b, c) for b, a, c in lines(nodes[-1])]
