@@ -11,12 +11,12 @@ from scipy import fft
 
 from tests.strategies import log_uniform
 from tests.truth.balls import cumulative
-from tradeoff.accounting.lattice.convolve import discounted, fft_error
+from tradeoff.accounting.lattice.convolve import discounted
 from tradeoff.intervals.roots import find_root
 from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddle, spread
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.transformed import SubsampledPLD
-from tradeoff.pld.units import UNIT
+from tradeoff.pld.units import UNIT, fft_error
 
 
 @pytest.mark.parametrize("size", [64, 1024, 2**14])

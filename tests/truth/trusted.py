@@ -218,7 +218,7 @@ ELEMENTARY = "intervals/functions.py `function_error`"
 POWER, LOG, FFT = (
     "accounting/lattice/convolve.py `_power`",
     "pld/law.py `complex_log1p`",
-    "accounting/lattice/convolve.py `fft_error`",
+    "pld/units.py `fft_error`",
 )
 ATOMS = "accounting/exact.py"
 

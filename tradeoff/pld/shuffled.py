@@ -65,8 +65,8 @@ times. Mass between two nodes goes to both, its mean kept; below the lattice to 
 end, with the excess added up, as (x + y)_+ <= x_+ + y_+. A mass e off at x costs e x_+, and e times the mean
 of the sum of the others, at most the sum of those of all sums that are joined. A product of transforms of
 length N is off by 3 * 8 log2(N) units of the product of a 1-norm and a 2-norm
-(``accounting.lattice.convolve.fft_error``), and by sqrt(N) as much in sum. Where this exceeds the gain,
-the law of b = 0 is used.
+(``pld.units.fft_error``), and by sqrt(N) as much in sum. Where this exceeds the gain, the law of b = 0 is
+used.
 
 The pair of data sets behind lower bounds has n - 1 records alike, and one that is like them or not. Under
 records alike each outcome agrees with the other one alone with probability 1/D, and with its own alone with
