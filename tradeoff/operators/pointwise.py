@@ -187,11 +187,13 @@ class HullOfMinimum(_Pooled):
         answer = certified_delta if question == "delta" else certified_epsilon
         low, high, answers = np.full(len(at), -np.inf), np.full(len(at), -np.inf), []
         for k, f in enumerate(self.operands):
-            open_, known = np.arange(len(at)), np.isfinite(high)  # the questions whose bounds f may change
-            if k:
-                level = high if question == "delta" else at
-                loss = at if question == "delta" else np.where(known, high, 0.0)
-                open_ = np.flatnonzero(~known | ~(f.ceiling(loss, level) <= level))
+            is_open = np.ones(len(at), bool)  # whether f may change the bounds of a question
+            # An epsilon below 0 costs as much as a bound on delta there.
+            known = np.flatnonzero(np.isfinite(high) & (question == "delta" or high >= 0))
+            if k and len(known):
+                loss, level = (at, high) if question == "delta" else (high, at)
+                is_open[known] = ~(f.ceiling(loss[known], level[known]) <= level[known])
+            open_ = np.flatnonzero(is_open)
             below, above = answer(f, at[open_], None)
             low[open_], high[open_] = np.maximum(low[open_], below), np.maximum(high[open_], above)
             answers.append((f, open_, above))

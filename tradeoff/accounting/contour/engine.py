@@ -52,7 +52,7 @@ from tradeoff.intervals.roots import bracket_root
 from tradeoff.pld.batched import batch_factors, damped_law, rarely_sampled, sketches
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.gaussian import REACH
-from tradeoff.pld.law import PrivacyLossDistribution, Transformed, combine_masses_at_infinity
+from tradeoff.pld.law import PrivacyLossDistribution, Transform, Transformed, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.pld.units import TINY, UNIT
 
@@ -115,6 +115,16 @@ class EvaluatedContour(NamedTuple):
         """Whether the bound on the truncation is more than ``times`` the goal."""
         goal, line = self.place.goal, self.line
         return line is not None and line.tail_bound > times * goal * math.pi * line.last
+
+
+class RememberingLaw:
+    """A law that keeps its last transform: what ``stays_truncated`` estimates is evaluated next."""
+
+    def __init__(self, law: Transformed) -> None:
+        self.law, self._last = law, Cache[Transform | None](1)
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        return self._last.of((c, digits), partial(self.law.transform, c, digits))
 
 
 class ContourCache:
@@ -222,7 +232,8 @@ class ContourCache:
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
         """Factors to transform and their counts: alike laws in one, as rows of arrays."""
-        return batch_factors(self.laws, self.counts)
+        laws, counts = batch_factors(self.laws, self.counts)
+        return ([RememberingLaw(laws[0])] if self.splittable else laws), counts
 
     @cached_property
     def cumulant(self) -> Cumulant:

@@ -154,13 +154,15 @@ def _split(
     if (tilts := _tilts(marks, x, log_psi, b)) is None:
         return None
     small, middle = marks.window(-math.inf, tilts.a, marks.above(tilts.a, 0.0)), marks.window(tilts.a, b)
-    line, bound = _line(small, middle, count, x, log_psi, tilts), try_chernoff([small], [count], tilts.small)
+    if (line := _line(small, middle, count, x, log_psi, tilts)) is None:
+        return None
+    bound = try_chernoff([small], [count], tilts.small)
     rest: ContourLine | Chernoff | None = bound  # of small steps alone; a line where the bound is not small
     if math.log(max(float(bound.psi(np.array([x]))[0]), 1e-300)) > log_psi - _LEFT + 5.0:
         saddles = SaddleTable(Cumulant([(small.sketch(), count)]), (0.0, 1.0), start=1.0)
         place = place_line(saddles, x, _MOST / 20, None, middle=False)
         rest = evaluate_line([small], [count], place) if place.drawable else None
-    if line is None or rest is None:
+    if rest is None:
         return None
     tilt, below = float(theta[best]), 0.0
     if aside < lowest:
