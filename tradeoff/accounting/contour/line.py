@@ -555,11 +555,12 @@ def stays_below(
             chosen = np.argsort(strength)[::-1]
             chosen = chosen[: int(np.searchsorted(np.cumsum(strength[chosen]), 3 * level)) + 1]
             few, powers = [transforms[i] for i in chosen.tolist()], powers[chosen]
-        # All is cleared up to ``at``. ``ahead`` intervals of half-width ``step`` are tried at once: eight, as
-        # NumPy's overhead is that of so many, and more when the step no longer grows: equal steps, exact in
-        # floats, share their sines.
-        step = few_bits(start / 16)
-        at, spent, failed, ahead, tried = step * math.floor(start / step), 0.0, False, 8, 0
+        # All is cleared up to ``at``. ``ahead`` intervals of half-width ``step`` are tried at once: four, or
+        # eight of few terms, as NumPy's overhead is that of so many, and more when the step no longer grows:
+        # equal steps, exact in floats, share their sines.
+        ahead = 4 if sum(t.cost(start) for t in few) > 1000 else 8
+        step = few_bits(start / (2 * ahead))
+        at, spent, failed, tried = step * math.floor(start / step), 0.0, False, 0
         while tried < 3200:  # steps double where they succeed, and so pass any frequency that matters
             # By the sixth step, when the best tail bound is computed, most walks have ended.
             if at >= stop or bound_past(few, powers, at, level, cheap=tried < 48) < -level:
