@@ -24,8 +24,8 @@ from tradeoff.accounting.contour.line import (
     Chernoff,
     ContourLine,
     chernoff_epsilon,
+    estimate_truncation,
     evaluate_line,
-    stays_truncated,
     try_chernoff,
 )
 from tradeoff.accounting.contour.place import (
@@ -118,7 +118,7 @@ class EvaluatedContour(NamedTuple):
 
 
 class RememberingLaw:
-    """A law that keeps its last transform: what ``stays_truncated`` estimates is evaluated next."""
+    """A law that keeps its last transform: what ``estimate_truncation`` takes is evaluated next."""
 
     def __init__(self, law: Transformed) -> None:
         self.law, self._last = law, Cache[Transform | None](1)
@@ -308,11 +308,15 @@ class ContourCache:
         """
         if abs(x) > _TUNING.farthest or cost.terms == 0:
             return self.split(kind, x, log_psi, shared=cost.tolerant)
-        if kind == "delta" and self._stays_truncated(x, cost, log_psi):
+        left = math.exp(min(self._log_truncation(x, cost, log_psi), 700.0)) if kind == "delta" else 0.0
+        if left > 10:
             divided = self.split(kind, x, log_psi, shared=cost.tolerant)
             is_negligible = cost.tolerant and log_psi is None and self._log_rare(x) < _TUNING.negligible
-            if divided is not None or is_negligible:
+            # Without a split ten times psi would be left out, which locates nothing.
+            if divided is not None or is_negligible or (cost.share < 1 and left > 1e14):
                 return divided
+            if left > cost.accuracy / GOAL and self._whole_closes(kind, x, cost, log_psi):
+                return self.whole.enclose(kind, x, cost, log_psi)
         return self._enclose_by_line(kind, x, cost, log_psi)
 
     def _enclose_by_line(self, kind: Kind, x: float, cost: Cost, log_psi: float | None) -> Enclosure | None:
@@ -332,11 +336,8 @@ class ContourCache:
         if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
             return divided  # without a split ten times psi would be left out, which locates nothing
         if needs_smoothing:
-            if self.whole is not self:
-                # Quadratures of whole laws may be on a path next to the line, with fewer nodes.
-                _, _, other = self.whole.evaluate_sharp(kind, x, cost, log_psi)
-                if other.line is not None and not other.truncation_exceeds(10):
-                    return self.whole.enclose(kind, x, cost, log_psi)
+            if self._whole_closes(kind, x, cost, log_psi):
+                return self.whole.enclose(kind, x, cost, log_psi)
             make = partial(coarse_placement, self.cumulant, x, sharp.place)
             coarse = self.placements.of((x, log_psi, middle), make)
             allowed = coarse._replace(most=cost.terms * cost.share)
@@ -371,16 +372,23 @@ class ContourCache:
             noisy=noisy,
         )
 
-    def _stays_truncated(self, x: float, cost: Cost, log_psi: float | None) -> bool:
-        """Whether a line for delta(x) would end long before its goal, where a split may replace it."""
+    def _whole_closes(self, kind: Kind, x: float, cost: Cost, log_psi: float | None) -> bool:
+        """Whether a sharp line of other, whole laws meets its goal: on a path it may have fewer nodes."""
+        if self.whole is self:
+            return False
+        _, _, sharp = self.whole.evaluate_sharp(kind, x, cost, log_psi)
+        return sharp.line is not None and not sharp.truncation_exceeds(10)
+
+    def _log_truncation(self, x: float, cost: Cost, log_psi: float | None) -> float:
+        """Estimate the log of a line's truncation over its goal, if a split may replace it; else -inf."""
         is_rare = self.whole is not self or sum(self.counts) <= _TUNING.some
         is_tiny = log_psi is None or log_psi < _TUNING.tiny
         if not (is_rare and is_tiny and self.splittable):
-            return False
+            return -math.inf
         # Of damped laws the saddle's estimate of psi is too large where rare losses make it.
         size = self._log_rare(x) if log_psi is None and self.whole is not self else log_psi
         place = place_line(self.tail, x, min(self.usual_terms, cost.terms), size, middle=False)
-        return stays_truncated(*self.factors, place, 10.0)
+        return estimate_truncation(*self.factors, place)
 
     def evaluate_sharp(
         self, kind: Kind, x: float, cost: Cost, log_psi: float | None

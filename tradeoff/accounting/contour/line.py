@@ -467,21 +467,20 @@ def _evaluate_nodes(
         return np.concatenate(log), np.concatenate(error), tail_bound, terms
 
 
-def stays_truncated(
-    laws: Sequence[Transformed], counts: Sequence[int], place: Placement, times: float
-) -> bool:
-    """Whether a line of as many nodes as its cost allows leaves ``times`` the goal past the last one."""
+def estimate_truncation(laws: Sequence[Transformed], counts: Sequence[int], place: Placement) -> float:
+    """Return the log of the truncation over the goal, of a line of as many nodes as its cost allows."""
     if not place.drawable:
-        return True
+        return math.inf
     try:
         each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
         transforms = [t for t in each if t is not None]
-        nodes = min(query_options().most(NODE_BYTES), place.most / _cost(transforms, place.step))
+        nodes, most = 64.0, query_options().most(NODE_BYTES)
+        while nodes < most and nodes * _cost(transforms, 2 * nodes * place.step) <= place.most / 2:
+            nodes *= 2
         last = place.step * nodes
-        size = times * place.goal * math.pi * last
-        return size == 0 or bound_past(transforms, counts, last) > math.log(size)
+        return bound_past(transforms, counts, last) - math.fsum(map(math.log, (place.goal, math.pi, last)))
     except SizeError:  # a quadrature grew above its cap
-        return True
+        return math.inf
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:
