@@ -577,9 +577,11 @@ class ContourEngine(Engine[Cost]):
         """Lower upper bounds that are nearly trivial to Chernoff's, at one real tilt."""
         lines = self.forward
         if question == "delta":
-            mine = np.flatnonzero(((high >= 1) | (high < 1e-290)) & (at > 0))
-            chernoff = (lines.leak + lines.chernoff_bound(at[mine])).upper
-            high[mine] = np.minimum(chernoff, np.minimum(high[mine], 1.0))
+            # Rare large losses leave little of a bound; without those rarer than e^-598 it is as good as delta.
+            for part in (lines, lines.damped(len(_TUNING.levels) - 1)):
+                mine = np.flatnonzero(((high >= 1) | (high < 1e-290)) & (at > 0))
+                chernoff = (part.leak + part.chernoff_bound(at[mine])).upper
+                high[mine] = np.minimum(chernoff, np.minimum(high[mine], 1.0))
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < 1.0)):
                 psi = float((at[k] - lines.leak).lower)
