@@ -241,6 +241,8 @@ TRUSTED = [
     Trusted("numpy.sin", np.sin, arb.sin, PHASES, 8, POWER, "8 of min(1, abs(x))",
             lambda _, x: min(1, abs(x)), (math.pi,)),
     Trusted("numpy.cos", np.cos, arb.cos, PHASES, 8, POWER, "8 of 1", one, (math.pi / 2,)),
+    Trusted("numpy.tan", np.tan, arb.tan, PHASES, 8, "pld/quadrature.py `_phase_rise`",
+            near=(math.pi / 2, math.pi)),
     Trusted("numpy.exp, complex", lambda x, y: np.exp(x + 1j * y), lambda x, y: acb(x, y).exp(),
             [(-700.0, 700.0), *PHASES], 16, POWER),
     Trusted("numpy.log, complex", lambda x, y: np.log(x + 1j * y), lambda x, y: acb(x, y).log(),

@@ -25,7 +25,7 @@ import numpy as np
 from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
 from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, complex_log1p
-from tradeoff.pld.units import UNIT
+from tradeoff.pld.units import UNIT, cosine_and_sine
 
 _BLOCK = 64  # points summed at once: a sum of the sums of blocks rounds less than one of all points
 
@@ -159,7 +159,7 @@ class Level:
     """Points of every row: w_j and d_j of the module, and sums over j that bound their errors, as columns.
 
     ``quadrature`` is the error of the integrals, relative to M(c). On a path (``complex``) masses take an
-    exponential, a cosine and a sine, 24 units more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n
+    exponential and ``cosine_and_sine``, 24 units more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n
     complex products to sqrt(2) n: together below twice the errors of real ones.
     """
 
@@ -182,8 +182,10 @@ class Level:
             self.log_m, self.log_m_error = first.log_m, first.log_m_error
         else:
             self.log_m, self.log_m_error = log_moment(nodes, c, mass_at_minus_infinity, log_w.real, slack_w)
-        phase = np.cos(log_w.imag) + 1j * np.sin(log_w.imag) if self.complex else 1.0
-        self.w = np.exp(log_w.real - self.log_m) * phase
+        self.w = np.exp(log_w.real - self.log_m)
+        if self.complex:
+            cosine, sine = cosine_and_sine(log_w.imag)
+            self.w = self.w * (cosine + 1j * sine)
         self.size = np.count_nonzero(self.w, axis=-1, keepdims=True)  # rows may be padded with 0
         self.moment_slack = self.log_m_error + 4 * UNIT * (1 + np.abs(self.log_m))  # of M(c), in every w_j
         self.mean: Array = _sum(self.w * loss) if first is None else first.mean
@@ -347,9 +349,16 @@ _sum: Callable[[Any], Any] = partial(np.add.reduce, axis=-1, keepdims=True)
 
 
 def _phase_rise(half: Any) -> Complex:
-    """Return e^(2i half) - 1; of complex ones as e^(-2 Im) (e^(2i Re) - 1) + (e^(-2 Im) - 1)."""
-    sine = np.sin(half.real)
-    rise: Complex = -2 * sine * sine + 2j * sine * np.cos(half.real)
+    """Return e^(2i half) - 1; of complex ones as e^(-2 Im) (e^(2i Re) - 1) + (e^(-2 Im) - 1).
+
+    It is 2t (i - t)/(1 + t^2) for t = tan half, which NumPy may compute in a tenth of the time of a sine. t
+    known to 8 units moves it by at most 8 units of itself, as an angle by half of sin(2 half); four roundings
+    are added.
+    """
+    t = np.tan(half.real)
+    sine = 2 * t / (1 + t * t)  # of 2 half
+    rise: Complex = np.empty(half.shape, complex)
+    rise.real, rise.imag = -t * sine, sine
     if np.iscomplexobj(half):
         fall = np.expm1(-2 * half.imag)
         rise = rise * (1 + fall) + fall

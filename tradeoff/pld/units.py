@@ -59,6 +59,18 @@ def fft_error(size: int) -> float:
     return 8 * max(1.0, math.log2(size)) * UNIT
 
 
+def cosine_and_sine(phase: Array) -> tuple[Array, Array]:
+    """Return cos and sin of a phase, e^(i phase) to 16 units, from t = tan(phase/2).
+
+    NumPy may compute a tangent in a tenth of the time of a sine. Known to 8 units it is that of an angle off
+    by 4 |sin phase|, half the phase; (1 - t^2)/(1 + t^2) and 2t/(1 + t^2) round by 6 and 4 units at most.
+    """
+    t = np.tan(phase / 2)
+    square = t * t
+    scale = 1 / (1 + square)
+    return (1 - square) * scale, 2 * t * scale
+
+
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
     """Return a - b and its exact rounding error (Knuth's TwoSum)."""
     result = a - b

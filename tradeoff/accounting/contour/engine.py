@@ -363,6 +363,7 @@ class ContourCache:
         return LineEnclosure(
             line,
             lost,
+            many=not cost.nats,
             kind=kind,
             center=-x if kind == "other" else x,
             scale=line.scale,
@@ -438,13 +439,17 @@ class ContourCache:
 
 @dataclass(frozen=True, eq=False)
 class LineEnclosure(Enclosure):
-    """A line as bounds about its center, a loss of the question's order: psi + ``lost``, the leak or 0."""
+    """A line as bounds about its center, a loss of the question's order: psi + ``lost``, the leak or 0.
+
+    Epsilon takes some 20 sums of its nodes, curves ``many``.
+    """
 
     line: ContourLine
     lost: Bounds
+    many: bool
 
     def bound(self, x: Array) -> Bounds:
-        psi = Bounds(*self.line.psi(-x if self.kind == "other" else x))
+        psi = Bounds(*self.line.psi(-x if self.kind == "other" else x, many=self.many))
         return psi + self.lost if self.lost.upper else psi
 
 

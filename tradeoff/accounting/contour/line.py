@@ -30,7 +30,7 @@ from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.pld.law import LogRatio, Transform, Transformed
-from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, few_bits, fft_error
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, cosine_and_sine, few_bits, fft_error
 
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
@@ -44,7 +44,7 @@ _BLOCK = 32  # nodes whose phases are computed; those of other blocks are theirs
 _MANY = 6 * _BLOCK  # nodes from which that pays, and is charged no more rounding
 _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
 
-# Lines of so many nodes are summed at equally spaced losses by an FFT: it takes the time of some 20 losses.
+# Lines of so many nodes are summed at equally spaced losses by an FFT, in the time of some 20 losses.
 _LONG, _LONGEST = 2**12, 2**19
 _NEAR = np.arange(-15.0, 17.0)  # grid points that a loss is interpolated from, relative to the last before it
 _BELL = 1 / 7  # they are weighted by e^(-_BELL d^2) at the distance d
@@ -103,7 +103,7 @@ class Sums(NamedTuple):
 
     ``values`` has a row for each sum; of more than _MANY nodes, for each sum and each block of _BLOCK nodes
     that is more than rounding: ``blocks`` are their indices. A ``grid`` above 0 is the number of equally
-    spaced losses at which a long line is summed instead: ``values`` are these sums (`ContourLine._on_grid`).
+    spaced losses at which a long line is summed instead: ``values`` are these sums (`ContourLine._sums_for_many`).
     Three bounds for each sum: ``error`` (of the product, of blocks left out, and truncation), ``rounding``,
     and ``moment`` = sum |values| y, which an error of mean - x is multiplied by.
     """
@@ -184,11 +184,11 @@ class ContourLine:
                 error[k] += np.sum(weighed * self.error[here])
                 size[k] += np.sum(sizes)
                 moment[k] += np.sum(sizes * y)
-        # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
-        # the rest; terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
-        # In blocks a phase is a product of two: 44 units, and 3 for a block times its phase; a block's sum
+        # A sum of terms known to 36 units: an exponential 12, cosine and sine 16, kernel and products the rest;
+        # terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
+        # In blocks a phase is a product of two: 52 units, and 3 for a block times its phase; a block's sum
         # errs by sqrt(2) 2 32 more, that of 32 blocks by 32, and that of those by their number.
-        units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if in_blocks else count + 32
+        units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 58) if in_blocks else count + 36
         rounding = (units + (48 if self.smoothing_width else 0)) * UNIT * size * (1 + 1e-9)
         error, kept = error * (1 + 1e-9) + self._truncation, np.zeros(1)
         if in_blocks:
@@ -197,14 +197,13 @@ class ContourLine:
             sizes = np.sum(np.abs(blocks), axis=2)
             is_kept = np.any(sizes > 2.0**-64 / sizes.shape[1] * size[:, None], axis=0)
             is_kept[0] = True  # also of a product that is nothing everywhere
-            if _LONG <= count <= _LONGEST and 2 * np.count_nonzero(is_kept) > len(is_kept):
-                return self._on_grid(Sums(self.step, values, kept, error, rounding, moment))
             error += np.sum(sizes, axis=1, where=~is_kept) * (1 + 1e-9)
             values, kept = blocks[:, is_kept].reshape(-1, _BLOCK), np.flatnonzero(is_kept).astype(float)
         return Sums(self.step, values, kept, error, rounding, moment)
 
-    def _on_grid(self, sums: Sums) -> Sums:
-        """Return the sums at M equally spaced losses; those of ``sums`` are over all nodes.
+    @cached_property
+    def _sums_for_many(self) -> Sums:
+        """The sums at M equally spaced losses, if the line is long and most of it is kept.
 
         With t = (mean - x) M step/2 pi the sum is Re sum v_k e^(2 pi i k t/M) = g(t). Poisson's summation, for
         the bell e^(-b d^2) and its transform sqrt(pi/b) e^(-pi^2 z^2/b), has e^(2 pi i z t) as
@@ -215,14 +214,18 @@ class ContourLine:
         so g(t) is the sum of bells times G_j, the FFT of v_k a(k/M), next to t, but for the second sum: with M
         >= 4 N, z <= 1/4 and b = 1/7 below 2.01 e^(-7 pi^2/2) < 19 units. Of the first one |t - j| < 16 is
         left, all but 2.1 e^(-256/7) < 3 units of A = sum |v_k| e^(pi^2 z^2/b), as each |G_j| <= sqrt(b/pi) A;
-        sum_j e^(-b (t - j)^2) < 1.001 sqrt(pi/b). So A is multiplied by: 32 units of values and 48 of a
+        sum_j e^(-b (t - j)^2) < 1.001 sqrt(pi/b). So A is multiplied by: 36 units of values and 48 of a
         Gaussian, those of an FFT, and 40 of a(z), whose exponent is at most 4.4 and known to 5; for a bell
         e^-u, u known to 6 units of itself and 1, 12 of the sum of all; and 33 for a sum of 32 products.
         """
-        count = len(self.log)
+        sums, count = self._sums, len(self.log)
+        if not (_LONG <= count <= _LONGEST and 2 * len(sums.blocks) * _BLOCK > count):
+            return sums
         grid = 1 << (4 * count - 1).bit_length()
-        spread = np.exp(np.arange(sums.values.shape[1]) ** 2 * (math.pi**2 / (_BELL * grid**2)))
-        spectrum = sums.values * spread
+        blocks = np.zeros((len(sums.error), -(-count // _BLOCK), _BLOCK), complex)
+        blocks[:, sums.blocks.astype(int)] = sums.values.reshape(len(blocks), -1, _BLOCK)
+        spectrum = blocks.reshape(len(blocks), -1)
+        spectrum *= np.exp(np.arange(spectrum.shape[1]) ** 2 * (math.pi**2 / (_BELL * grid**2)))
         size = np.sum(np.abs(spectrum), axis=1) * (1 + 1e-9)
         spectrum[:, 1:] /= 2  # an FFT with real results adds the conjugates
         from scipy import fft  # loaded where a long line is summed
@@ -273,12 +276,15 @@ class ContourLine:
 
     def noise(self, x: float) -> float:
         """Return the error of the first sum at a loss but for truncation, relative to the sum: its noise."""
-        total, off = self._sum_nodes(np.array([x]))
+        total, off = self._sum_nodes(self._sums, np.array([x]))
         return float((off[0, 0] - self._truncation[0]) / max(abs(total[0, 0]), TINY))
 
-    def psi(self, x: Array) -> tuple[Array, Array]:
-        """Bound psi at losses x from below and above: K, aliases and every error included."""
-        total, off = self._sum_nodes(x)
+    def psi(self, x: Array, *, many: bool = False) -> tuple[Array, Array]:
+        """Bound psi at losses x from below and above: K, aliases and every error included.
+
+        ``many`` is whether more than some 20 losses are summed in all.
+        """
+        total, off = self._sum_nodes(self._sums_for_many if many else self._sums, x)
         low = total[0] - off[0] - self._alias(self.left, x) - self._alias(self.right, x)
         high = total[-1] + off[-1]
         # The exponent is a difference, a product and a difference; an exponential and products cost 16.
@@ -290,9 +296,8 @@ class ContourLine:
             lower = np.maximum(low, 0.0) * least * (1 - slack) - SUBNORMAL
         return np.fmax(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
 
-    def _sum_nodes(self, x: Array) -> tuple[Array, Array]:
-        """Return each sum of ``Sums`` at losses x, real part, and its error: arrays (sums, losses)."""
-        sums = self._sums
+    def _sum_nodes(self, sums: Sums, x: Array) -> tuple[Array, Array]:
+        """Return each of the ``sums`` at losses x, real part, and its error: arrays (sums, losses)."""
         result = np.empty((len(sums.error), len(x)))  # of each loss alone: none depends on the others
         if sums.grid:
             each = _PIECE // len(_NEAR)
@@ -309,7 +314,7 @@ class ContourLine:
             for first in range(0, len(x), each):
                 some = slice(first, first + each)
                 phase = np.multiply.outer(self.mean - x[some], y)
-                cosine, sine = np.cos(phase), np.sin(phase)
+                cosine, sine = cosine_and_sine(phase)
                 for total, values in zip(result, sums.values, strict=True):
                     total[some] = np.add.reduce(cosine * values.real - sine * values.imag, axis=1)
         else:
@@ -321,7 +326,7 @@ class ContourLine:
                 some = slice(first, first + each)
                 pace = (self.mean - x[some])[:, None]
                 phases = pace * y, _BLOCK * (pace * starts)
-                within, between = (np.cos(phase) + 1j * np.sin(phase) for phase in phases)
+                within, between = (c + 1j * s for c, s in map(cosine_and_sine, phases))
                 for total, values in zip(result, sums.values.reshape(-1, size, _BLOCK), strict=True):
                     # Not by BLAS, whose sums depend on their number; any order of sums is charged.
                     rows = between * np.einsum("ij,kj->ki", values, within)
