@@ -159,8 +159,8 @@ class Level:
     """Points of every row: w_j and d_j of the module, and sums over j that bound their errors, as columns.
 
     ``quadrature`` is the error of the integrals, relative to M(c). On a path (``complex``) masses take an
-    exponential and ``cosine_and_sine``, 24 units more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n
-    complex products to sqrt(2) n: together below twice the errors of real ones.
+    exponential and ``cosine_and_sine``, 24 units more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of
+    n complex products to sqrt(2) n: together below twice the errors of real ones.
     """
 
     log_m: Array

@@ -582,7 +582,7 @@ class ContourEngine(Engine[Cost]):
         """Lower upper bounds that are nearly trivial to Chernoff's, at one real tilt."""
         lines = self.forward
         if question == "delta":
-            # Rare large losses leave little of a bound; without those rarer than e^-598 it is as good as delta.
+            # Where rare losses are large the bound is trivial: without those rarer than e^-598 it is not.
             for part in (lines, lines.damped(len(_TUNING.levels) - 1)):
                 mine = np.flatnonzero(((high >= 1) | (high < 1e-290)) & (at > 0))
                 chernoff = (part.leak + part.chernoff_bound(at[mine])).upper

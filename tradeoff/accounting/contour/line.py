@@ -24,13 +24,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff.accounting.contour.grid import Grid, make_grid, sum_on_grid
 from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
 from tradeoff.accounting.options import NODE_TERMS, query_options
 from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.pld.law import LogRatio, Transform, Transformed
-from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, cosine_and_sine, few_bits, fft_error
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, cosine_and_sine, few_bits
 
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
@@ -44,10 +45,7 @@ _BLOCK = 32  # nodes whose phases are computed; those of other blocks are theirs
 _MANY = 6 * _BLOCK  # nodes from which that pays, and is charged no more rounding
 _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
 
-# Lines of so many nodes are summed at equally spaced losses by an FFT, in the time of some 20 losses.
-_LONG, _LONGEST = 2**12, 2**19
-_NEAR = np.arange(-15.0, 17.0)  # grid points that a loss is interpolated from, relative to the last before it
-_BELL = 1 / 7  # they are weighted by e^(-_BELL d^2) at the distance d
+_LONG = 2**12, 2**19  # numbers of nodes from and up to which many losses are summed on a grid
 
 _SILENT = 120.0  # nodes of a long block where the product is below e^-_SILENT are skipped
 _FACTORS = 64  # fewest factors worth sharing among jobs
@@ -102,10 +100,9 @@ class Sums(NamedTuple):
     """One sum, or a lower and an upper one, of ``values`` e^(i (mean - x) y) over the nodes y = k step.
 
     ``values`` has a row for each sum; of more than _MANY nodes, for each sum and each block of _BLOCK nodes
-    that is more than rounding: ``blocks`` are their indices. A ``grid`` above 0 is the number of equally
-    spaced losses at which a long line is summed instead: ``values`` are these sums (`ContourLine._sums_for_many`).
-    Three bounds for each sum: ``error`` (of the product, of blocks left out, and truncation), ``rounding``,
-    and ``moment`` = sum |values| y, which an error of mean - x is multiplied by.
+    that is more than rounding: ``blocks`` are their indices. Three bounds for each sum: ``error``
+    (of the product, of blocks left out, and truncation), ``rounding``, and ``moment`` = sum |values| y, which
+    an error of mean - x is multiplied by.
     """
 
     step: float
@@ -114,7 +111,6 @@ class Sums(NamedTuple):
     error: Array
     rounding: Array
     moment: Array
-    grid: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +180,8 @@ class ContourLine:
                 error[k] += np.sum(weighed * self.error[here])
                 size[k] += np.sum(sizes)
                 moment[k] += np.sum(sizes * y)
-        # A sum of terms known to 36 units: an exponential 12, cosine and sine 16, kernel and products the rest;
-        # terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
+        # A sum of terms known to 36 units: an exponential 12, cosine and sine 16, kernel and products the
+        # rest; terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
         # In blocks a phase is a product of two: 52 units, and 3 for a block times its phase; a block's sum
         # errs by sqrt(2) 2 32 more, that of 32 blocks by 32, and that of those by their number.
         units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 58) if in_blocks else count + 36
@@ -202,39 +198,14 @@ class ContourLine:
         return Sums(self.step, values, kept, error, rounding, moment)
 
     @cached_property
-    def _sums_for_many(self) -> Sums:
-        """The sums at M equally spaced losses, if the line is long and most of it is kept.
-
-        With t = (mean - x) M step/2 pi the sum is Re sum v_k e^(2 pi i k t/M) = g(t). Poisson's summation, for
-        the bell e^(-b d^2) and its transform sqrt(pi/b) e^(-pi^2 z^2/b), has e^(2 pi i z t) as
-
-            sum_j e^(-b (t - j)^2) a(z) e^(2 pi i z j) less sum_(m != 0) e^(-pi^2 (m^2 + 2 m z)/b) e^(2 pi i
-            (z + m) t),  a(z) = sqrt(b/pi) e^(pi^2 z^2/b):
-
-        so g(t) is the sum of bells times G_j, the FFT of v_k a(k/M), next to t, but for the second sum: with M
-        >= 4 N, z <= 1/4 and b = 1/7 below 2.01 e^(-7 pi^2/2) < 19 units. Of the first one |t - j| < 16 is
-        left, all but 2.1 e^(-256/7) < 3 units of A = sum |v_k| e^(pi^2 z^2/b), as each |G_j| <= sqrt(b/pi) A;
-        sum_j e^(-b (t - j)^2) < 1.001 sqrt(pi/b). So A is multiplied by: 36 units of values and 48 of a
-        Gaussian, those of an FFT, and 40 of a(z), whose exponent is at most 4.4 and known to 5; for a bell
-        e^-u, u known to 6 units of itself and 1, 12 of the sum of all; and 33 for a sum of 32 products.
-        """
+    def _grid(self) -> Grid | None:
+        """The sums at equally spaced losses, if the line is long and most of its blocks are kept."""
         sums, count = self._sums, len(self.log)
-        if not (_LONG <= count <= _LONGEST and 2 * len(sums.blocks) * _BLOCK > count):
-            return sums
-        grid = 1 << (4 * count - 1).bit_length()
-        blocks = np.zeros((len(sums.error), -(-count // _BLOCK), _BLOCK), complex)
-        blocks[:, sums.blocks.astype(int)] = sums.values.reshape(len(blocks), -1, _BLOCK)
-        spectrum = blocks.reshape(len(blocks), -1)
-        spectrum *= np.exp(np.arange(spectrum.shape[1]) ** 2 * (math.pi**2 / (_BELL * grid**2)))
-        size = np.sum(np.abs(spectrum), axis=1) * (1 + 1e-9)
-        spectrum[:, 1:] /= 2  # an FFT with real results adds the conjugates
-        from scipy import fft  # loaded where a long line is summed
-
-        values = fft.irfft(spectrum * math.sqrt(_BELL / math.pi), grid, norm="forward")
-        rounding = (fft_error(grid) + 200 * UNIT) * size
-        # As many as are next to the first and to the last one follow, or precede, the others.
-        values = np.take(values, np.arange(_NEAR[0], grid + _NEAR[-1], dtype=int), axis=1, mode="wrap")
-        return sums._replace(values=values, rounding=rounding, grid=grid)
+        if not (_LONG[0] <= count <= _LONG[1] and 2 * _BLOCK * len(sums.blocks) > count):
+            return None
+        values = np.zeros((len(sums.error), -(-count // _BLOCK), _BLOCK), complex)
+        values[:, sums.blocks.astype(int)] = sums.values.reshape(len(values), -1, _BLOCK)
+        return make_grid(values.reshape(len(values), -1))
 
     def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
         """Yield for each sum its kernel at frequencies y, and the sum of |parts| that rounding is part of."""
@@ -276,15 +247,15 @@ class ContourLine:
 
     def noise(self, x: float) -> float:
         """Return the error of the first sum at a loss but for truncation, relative to the sum: its noise."""
-        total, off = self._sum_nodes(self._sums, np.array([x]))
+        total, off = self._sum_nodes(np.array([x]))
         return float((off[0, 0] - self._truncation[0]) / max(abs(total[0, 0]), TINY))
 
     def psi(self, x: Array, *, many: bool = False) -> tuple[Array, Array]:
         """Bound psi at losses x from below and above: K, aliases and every error included.
 
-        ``many`` is whether more than some 20 losses are summed in all.
+        ``many`` is whether more than some 20 losses are summed in all, for which a grid is worth its time.
         """
-        total, off = self._sum_nodes(self._sums_for_many if many else self._sums, x)
+        total, off = self._sum_nodes(x, many=many)
         low = total[0] - off[0] - self._alias(self.left, x) - self._alias(self.right, x)
         high = total[-1] + off[-1]
         # The exponent is a difference, a product and a difference; an exponential and products cost 16.
@@ -296,19 +267,12 @@ class ContourLine:
             lower = np.maximum(low, 0.0) * least * (1 - slack) - SUBNORMAL
         return np.fmax(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
 
-    def _sum_nodes(self, sums: Sums, x: Array) -> tuple[Array, Array]:
-        """Return each of the ``sums`` at losses x, real part, and its error: arrays (sums, losses)."""
+    def _sum_nodes(self, x: Array, *, many: bool = False) -> tuple[Array, Array]:
+        """Return each sum of ``Sums`` at losses x, real part, and its error: arrays (sums, losses)."""
+        sums, grid = self._sums, self._grid if many else None
         result = np.empty((len(sums.error), len(x)))  # of each loss alone: none depends on the others
-        if sums.grid:
-            each = _PIECE // len(_NEAR)
-            for first in range(0, len(x), each):
-                some = slice(first, first + each)
-                t = (self.mean - x[some]) * (sums.grid * sums.step / (2 * math.pi))
-                whole = np.floor(t)
-                bells = np.exp(-_BELL * ((t - whole)[:, None] - _NEAR) ** 2)
-                near = np.mod(whole, sums.grid).astype(int)[:, None] + np.arange(len(_NEAR))
-                for total, values in zip(result, sums.values, strict=True):
-                    total[some] = np.add.reduce(bells * values[near], axis=1)
+        if grid is not None:
+            result = sum_on_grid(grid, (self.mean - x) * (grid.period * sums.step / (2 * math.pi)))
         elif len(sums.values) == len(sums.error):
             each, y = max(1, _PIECE // sums.values.shape[1]), sums.step * np.arange(sums.values.shape[1])
             for first in range(0, len(x), each):
@@ -333,8 +297,9 @@ class ContourLine:
                     parts = np.add.reduceat(rows.real, np.arange(0, size, _BLOCK), axis=1)
                     total[some] = np.sum(parts, axis=1)
         # mean - x, which moves every phase, is known to three roundings, with y, or to six with 2 pi.
-        slip = self.mean_error + (8 if sums.grid else 4) * UNIT * (np.abs(x) + abs(self.mean))
-        return result, (sums.error + sums.rounding)[:, None] + np.outer(sums.moment, slip)
+        slip = self.mean_error + (4 if grid is None else 8) * UNIT * (np.abs(x) + abs(self.mean))
+        error = sums.error + (sums.rounding if grid is None else grid.error)
+        return result, error[:, None] + np.outer(sums.moment, slip)
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound the sum over m > 0 of e^(+-(c - 1) m A) psi(x +- m A), the aliases on one side.
