@@ -583,7 +583,7 @@ class ContourEngine(Engine[Cost]):
         lines = self.forward
         if question == "delta":
             # Where rare losses are large the bound is trivial: without those rarer than e^-598 it is not.
-            for part in (lines, lines.damped(len(_TUNING.levels) - 1)):
+            for part in dict.fromkeys((lines, lines.damped(len(_TUNING.levels) - 1))):
                 mine = np.flatnonzero(((high >= 1) | (high < 1e-290)) & (at > 0))
                 chernoff = (part.leak + part.chernoff_bound(at[mine])).upper
                 high[mine] = np.minimum(chernoff, np.minimum(high[mine], 1.0))

@@ -444,8 +444,11 @@ def estimate_truncation(laws: Sequence[Transformed], counts: Sequence[int], plac
     try:
         each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
         transforms = [t for t in each if t is not None]
-        nodes, most = 64.0, query_options().most(NODE_BYTES)
-        while nodes < most and nodes * _cost(transforms, 2 * nodes * place.step) <= place.most / 2:
+        nodes, spent = 64.0, 64.0 * _cost(transforms, 64.0 * place.step)
+        while nodes < query_options().most(NODE_BYTES):  # as ``_evaluate_nodes`` adds blocks
+            spent += nodes * _cost(transforms, 2 * nodes * place.step)
+            if spent > place.most:
+                break
             nodes *= 2
         last = place.step * nodes
         return bound_past(transforms, counts, last) - math.fsum(map(math.log, (place.goal, math.pi, last)))
