@@ -6,9 +6,9 @@
 Each run of a row is a fork of a process in which other questions have loaded the engines, on one thread; as
 the first touch of each page of memory costs a fork some 5 ms, it answers one other question first. Checkouts
 alternate, and the least of up to three runs counts, in CPU time, as that disturbs least. The floor
-is the time of NumPy's bare exponentials, sines and cosines of as many numbers as the last checkout computes
-(code that uses them cannot be faster), and for arrays of a closed form that of its formula in SciPy. Next to
-the list there are plans drawn at random. ``--peers`` reads what ``compare.py --results`` kept.
+is the time of NumPy's bare exponentials, sines, cosines and tangents of as many numbers as the last checkout
+computes (code that uses them cannot be faster), and for arrays of a closed form that of its formula in SciPy.
+Next to the list there are plans drawn at random. ``--peers`` reads what ``compare.py --results`` kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 HERE = Path(__file__).parent
-EXPONENTIALS = ("exp", "sin", "cos")
+EXPONENTIALS = ("exp", "sin", "cos", "tan")
 
 
 class Row(NamedTuple):
@@ -435,8 +435,8 @@ Runs of a question: {runs}, or one if that takes half a second; the least time c
 {limit} s a run is stopped.
 
 - **width**: the largest distance between the bounds.
-- **floors**: the time over that of NumPy's bare exponentials, sines and cosines of as many numbers, or for
-  arrays over that of the formula in SciPy.
+- **floors**: the time over that of NumPy's bare exponentials, sines, cosines and tangents of as many numbers,
+  or for arrays over that of the formula in SciPy.
 - **aim**: an aim of seconds or floors is met if either is.
 - **missed**: the aims that are not met; "slower" is by more than a fifth and half a millisecond, "wider" by
   more than a tenth and 1e-10.

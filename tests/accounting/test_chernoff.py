@@ -144,13 +144,12 @@ def added(powers, factor, z):
     [(192, 0), (193, 0), (2112, 0), (9000, 0), (9000, 8000)],
     ids=["plain", "rows", "full rows", "grid", "rows left out"],
 )
-def test_sum_of_line_errs_within_bounds(size, silent, c):
+def test_sum_of_line_errs_within_bounds(size, silent, c, monkeypatch):
+    monkeypatch.setattr("tradeoff.accounting.contour.line._LONG", (2**12, 2**19))
     line = drawn(size, c)
     line.log[500 : 500 + silent] -= 90.0
-    sign, sides = (
-        (1 if c > 1 else -1),
-        [(_POLYNOMIAL_ABOVE, (arb(TAU) ** 2 / 8).exp()), (_POLYNOMIAL_BELOW, arb(1))],
-    )
+    sign = 1 if c > 1 else -1
+    sides = [(_POLYNOMIAL_ABOVE, (arb(TAU) ** 2 / 8).exp()), (_POLYNOMIAL_BELOW, arb(1))]
     sums, charged = line._sum_nodes(AT, many=size == 9000)
     assert (line._grid is not None) == (size == 9000 and not silent)
     assert (len(line._sums.values) == 2) == (size == 192)

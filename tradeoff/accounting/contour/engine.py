@@ -312,11 +312,13 @@ class ContourCache:
         if left > 10:
             divided = self.split(kind, x, log_psi, shared=cost.tolerant)
             is_negligible = cost.tolerant and log_psi is None and self._log_rare(x) < _TUNING.negligible
-            # Without a split ten times psi would be left out, which locates nothing.
-            if divided is not None or is_negligible or (cost.share < 1 and left > 1e14):
+            if divided is not None or is_negligible:
                 return divided
-            if left > cost.accuracy / GOAL and self._whole_closes(kind, x, cost, log_psi):
-                return self.whole.enclose(kind, x, cost, log_psi)
+            if cost.terms <= self.usual_terms:  # with more the line may close
+                if cost.share < 1 and left > 1e14:
+                    return None  # ten times psi would be left out, which locates nothing
+                if left > cost.accuracy / GOAL and self._whole_closes(kind, x, cost, log_psi):
+                    return self.whole.enclose(kind, x, cost, log_psi)
         return self._enclose_by_line(kind, x, cost, log_psi)
 
     def _enclose_by_line(self, kind: Kind, x: float, cost: Cost, log_psi: float | None) -> Enclosure | None:

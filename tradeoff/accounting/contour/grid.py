@@ -1,4 +1,4 @@
-"""The sums Re sum_(k < N) v_k e^(2 pi i k t/M) of one line at many t, from an FFT of length M, 4 N or more.
+"""The sums Re sum_(k < N) v_k e^(2 pi i k t/M) of one line at many t, from an FFT of length M, 2 N or more.
 
 Poisson's summation of bells e^(-b d^2), whose Fourier transform is sqrt(pi/b) e^(-pi^2 z^2/b), has
 
@@ -8,9 +8,9 @@ Poisson's summation of bells e^(-b d^2), whose Fourier transform is sqrt(pi/b) e
 over integers j and m. With z = k/M the sum is that of the bells next to t, each times G_j = Re sum v_k a(k/M)
 e^(2 pi i k j/M), an FFT. Errors are units (2^-53) of A = sum |v_k| e^(pi^2 z^2/b), and |G_j| <= sqrt(b/pi) A:
 
-- R, for z <= 1/4 and b = 1/7: 2.01 e^(-7 pi^2/2), 19 units;
-- bells left out, with |t - j| >= 16: 2.1 e^(-256/7), 3 units;
-- values v_k: 84 units, their own (`line.Sums`); a(z), whose exponent is at most 4.4 and known to 5 units: 40;
+- R: at most 2.01 sum |v_k| e^(-pi^2 (1 - 2z)/b) for z <= 1/2, which is counted apart;
+- bells left out, with |t - j| >= 16 and b = 1/7: 2.1 e^(-256/7), 3 units;
+- values v_k: 84 units, their own (`line.Sums`); a(z), of an exponent up to 17.3 known to 5 units: 110;
 - the FFT: ``fft_error``; all bells at t add up to at most 1.001 sqrt(pi/b), and so do these errors;
 - a bell e^-u, u known to 6 units of itself and to 1: 12 units of all; a sum of 32 products: 33 units.
 """
@@ -27,7 +27,7 @@ from tradeoff.pld.units import UNIT, fft_error
 
 _NEAR = np.arange(-15.0, 17.0)  # the j next to t, less the last one up to t
 _BELL = 1 / 7  # b
-_UNITS = 200  # the units above, but for those of the FFT
+_UNITS = 250  # the units above, but for those of the FFT
 
 
 class Grid(NamedTuple):
@@ -39,13 +39,20 @@ class Grid(NamedTuple):
 
 
 def make_grid(v: Complex) -> Grid:
-    """Return the grid of sums whose v_k are the rows of ``v``."""
+    """Return the grid of sums whose v_k are the rows of ``v``: the shortest with an error of 1e-12 or 8 N."""
     from scipy import fft  # loaded where a long line is summed
 
-    count = v.shape[1]
-    period = 1 << (4 * count - 1).bit_length()
-    spectrum = v * np.exp(np.arange(count) ** 2 * (math.pi**2 / (_BELL * period**2)))
-    error = (fft_error(period) + _UNITS * UNIT) * (1 + 1e-9) * np.sum(np.abs(spectrum), axis=1)
+    size, steep = np.abs(v), math.pi**2 / _BELL
+    period = 1 << (2 * v.shape[1] - 1).bit_length()
+    while True:
+        z = np.arange(v.shape[1]) / period
+        growth = np.exp(steep * z * z)
+        error = 2.02 * (size @ np.exp(steep * (2 * z - 1)))
+        error += (fft_error(period) + _UNITS * UNIT) * (1 + 1e-9) * (size @ growth)
+        if period >= 8 * v.shape[1] or np.all(error <= 1e-12 * np.sum(size, axis=1)):
+            break
+        period *= 2
+    spectrum = v * growth
     spectrum[:, 1:] /= 2  # an FFT with real results adds the conjugates
     values = fft.irfft(spectrum * math.sqrt(_BELL / math.pi), period, norm="forward")
     every = np.arange(_NEAR[0], period + _NEAR[-1], dtype=int)

@@ -45,7 +45,9 @@ _BLOCK = 32  # nodes whose phases are computed; those of other blocks are theirs
 _MANY = 6 * _BLOCK  # nodes from which that pays, and is charged no more rounding
 _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
 
-_LONG = 2**12, 2**19  # numbers of nodes from and up to which many losses are summed on a grid
+# Numbers of nodes from and up to which many losses are summed on a grid: it takes the time of some 50 losses,
+# and a curve at one alpha has 21 a line, which is little next to the evaluation of so many nodes.
+_LONG = 2**15, 2**19
 
 _SILENT = 120.0  # nodes of a long block where the product is below e^-_SILENT are skipped
 _FACTORS = 64  # fewest factors worth sharing among jobs
@@ -253,7 +255,7 @@ class ContourLine:
     def psi(self, x: Array, *, many: bool = False) -> tuple[Array, Array]:
         """Bound psi at losses x from below and above: K, aliases and every error included.
 
-        ``many`` is whether more than some 20 losses are summed in all, for which a grid is worth its time.
+        ``many`` is whether a long line may use a grid, made for the first of many losses.
         """
         total, off = self._sum_nodes(x, many=many)
         low = total[0] - off[0] - self._alias(self.left, x) - self._alias(self.right, x)
