@@ -108,7 +108,7 @@ class Product:
         """Bound log |M(c + iy')/M(c)| from above for all y' >= y; factors with no bound below 1 add 0."""
         result = -self.square * arb(y) ** 2 / 2
         for parts, n in self.factors:
-            bits = 20 + n.bit_length()  # known to 2^-20 after n rounds, with digits for sums to lose
+            bits = max(21, 8 + n.bit_length())  # known to 2^-8 after n rounds, with digits for sums to lose
             with ctx.workprec(3 * bits):
                 nodes = gather_nodes(parts, arb(c), 0.0, bits)
                 least_m = sum(nodes.weight, arb(0)).real - nodes.error

@@ -16,6 +16,7 @@ import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from itertools import combinations, pairwise, starmap
@@ -102,7 +103,7 @@ class Limits:
     nodes: int = 2**14  # of one quadrature: half a second; an eighth of it at these bits
     atoms: int = 2**16  # of a law or a product: a second
     nesting: int = 16  # laws inside laws
-    rule: int = 40  # nodes of a Gauss-Legendre panel
+    rule: int = 40  # most nodes of a Gauss-Legendre panel
 
 
 LIMITS = Limits()
@@ -112,7 +113,7 @@ class Nodes(NamedTuple):
     """M(c + iy) = sum w e^(iy loss) +- ``error`` for 0 <= y <= top, which ``Part.nodes`` is given.
 
     Weights and losses are complex where a line of integration is shifted. ``Bell`` ignores top: its nodes
-    serve all y >= 0.
+    serve all y >= 0 if top > 0, and y = 0 alone if top = 0.
     """
 
     weight: list[Any]
@@ -146,9 +147,14 @@ def log_sum(weights: Sequence[arb], logs: Sequence[Any]) -> Any:
 
     It is continuous in Im x while no term on the right rotates by pi.
     """
-    terms = [(w, log) for w, log in zip(weights, logs, strict=True) if not w.is_zero()]
-    first_weight, first = terms[0]
-    return first + sum(((log - first).exp() * w for w, log in terms[1:]), acb(first_weight) * 1).log()
+    first: Any = None
+    total = arb(0)
+    for w, log in zip(weights, logs, strict=True):
+        if w.is_zero():
+            continue
+        first = log if first is None else first
+        total += w if log is first else (log - first).exp() * w
+    return first + total.log()
 
 
 @dataclass(frozen=True)
@@ -269,25 +275,28 @@ class Bell(Density):
         )
         return [most / 2**k for k in range(10)]
 
-    def _step(self, c: arb, bits: int, shift: float) -> float:
-        """Return the spacing h with an error of e^(growth - 2 pi shift/h) below 2^-bits: see ``shifted``."""
-        return 2 * math.pi * shift / (bits * math.log(2) + 1 + self._growth(c, 2 * shift))
+    def _step(self, c: arb, bits: int, shift: float, half: float) -> float:
+        """Return the spacing h with an error of e^(growth - 2 pi half/h) below 2^-bits: see ``shifted``."""
+        return 2 * math.pi * half / (bits * math.log(2) + 1 + self._growth(c, shift + half))
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
-        """Return the fewest nodes of ``shifted``, those of the shift with the longest step."""
-        return self.shifted(c, bits, max(self.shifts(bits), key=lambda a: self._step(c, bits, a)))
+        """Return the fewest nodes of ``shifted``, those with the longest step; on the real line for y = 0."""
+        lines = [(a, a) if top > 0 else (0.0, 2 * a) for a in self.shifts(bits)]
+        return self.shifted(c, bits, *max(lines, key=lambda line: self._step(c, bits, *line)))
 
-    def shifted(self, c: arb, bits: int, shift: float) -> Nodes:
+    def shifted(self, c: arb, bits: int, shift: float, half: float) -> Nodes:
         """Return the trapezoid rule at x = kh + i shift (-i where L falls), which serves all y >= 0.
 
-        The integrand is analytic between Im x = 0 and twice the shift. So the rule of the spacing h errs by
-        2/(e^(2 pi shift/h) - 1) of a bound on its integral there (Trefethen, Weideman 2014, Theorem 5.1), at
-        most e^growth M(c). Beyond the last nodes lies at most a geometric series of the ratio e^rate: the
+        ``half`` is half the width of a strip about this line: the shift, so that the strip is between Im x =
+        0 and twice the shift; or for y = 0 and no shift any, as M(c) needs no |e^(iyL)| <= 1 in the strip.
+        The integrand is analytic there. So the rule of the spacing h errs by 2/(e^(2 pi half/h) - 1) of a
+        bound on its integral along lines in the strip (Trefethen, Weideman 2014, Theorem 5.1), at most
+        e^growth M(c). Beyond the last nodes lies at most a geometric series of the ratio e^rate: the
         derivative of the log of the tilted density at x is -x and a number between ``low`` and ``high``, as
         P'/P lies between the means of P, and Q'/Q between those of Q.
         """
-        h, strip_growth = arb(self._step(c, bits, shift)), arb(self._growth(c, 2 * shift)).exp()
-        relative = 2 * strip_growth / (2 * arb.pi() * shift / h).expm1()
+        h, strip_growth = arb(self._step(c, bits, shift, half)), arb(self._growth(c, shift + half)).exp()
+        relative = 2 * strip_growth / (2 * arb.pi() * half / h).expm1()
         ends = [(power * m[0], power * m[-1]) for power, m in zip((1 - c, c), self.used(), strict=True)]
         low, high = (sum((pick(a, b) for a, b in ends), arb(0)) for pick in (arb.min, arb.max))
         growth = self._growth(c, shift)
@@ -304,7 +313,8 @@ class Bell(Density):
         for k, rate in edges:
             error += scale * (self.tilted(k * h, c)[0].real + growth + rate).exp() / -rate.expm1()
         side = shift if self.rising else -shift
-        points = [self.tilted(acb(k * h, side), c) for k in range(first, last + 1)]
+        line = (acb(k * h, side) if side else k * h for k in range(first, last + 1))
+        points = [self.tilted(x, c) for x in line]
         nodes = [(scale * log.exp(), loss) for log, loss in points]
         # The sum M_h is within relative M of M = M(c), so that M <= M_h/(1 - relative).
         most_m = abs(sum((w for w, _ in nodes), arb(0))) + error
@@ -315,19 +325,29 @@ class Bell(Density):
         return Nodes(list(weight), list(loss), error.upper())
 
     def bound(self, c: arb, y: float, bits: int) -> arb:
-        """Bound |M(c + iy')| for all y' >= y along the shifted line on which that is least."""
-        best, last = super().bound(c, y, bits), arb.pos_inf()
-        for shift in self.shifts(bits):
+        """Bound |M(c + iy')| for all y' >= y along the shifted line on which that is about least."""
+
+        def sample(shift: float, bits: int) -> Nodes:
             key = float(c), bits, shift
+            self.cache[key] = self.cache.get(key) or self.shifted(c, bits, shift, shift)
+            return self.cache[key]
+
+        best, shifts = arb.pos_inf(), list[float]()  # the best last
+        for shift in self.shifts(bits):
             try:
-                self.cache[key] = self.cache.get(key) or self.shifted(c, bits, shift)
+                nodes = sample(shift, 6)  # few nodes are enough to compare lines
             except VerificationError:  # a shift too small for a quadrature
                 break
-            bound = self.cache[key].bound(y)
-            if bound > last:  # it falls and then rises with the shift
+            estimate = nodes.bound(y) - nodes.error
+            if estimate > best:  # it falls and then rises with the shift
                 break
-            best, last = best.min(bound), bound
-        return best
+            best = estimate
+            shifts.append(shift)
+        m = super().bound(c, y, bits)
+        for shift in reversed(shifts):
+            with suppress(VerificationError):
+                return m.min(sample(shift, bits).bound(y))
+        return m
 
 
 @dataclass(frozen=True)
@@ -380,19 +400,21 @@ class Slab(Density):
         # On a panel phases rotate by 12 at most, and x moves by 0.4: the ball of e^(2x) on its ellipse has a
         # positive real part.
         panels = math.ceil(float(self.epsilon) * max(steepest * (top + abs(float(c))) / 12, 1 / 0.4))
-        _check_size(panels * LIMITS.rule, bits)
+        # r^-2N is 2^-bits of M, which is at most some 2^24 times the integrand inside the panel.
+        rule = min(LIMITS.rule, math.ceil((bits + 24) / math.log2(9)))
+        _check_size(panels * rule, bits)
         half, r = self.epsilon / (2 * panels), arb(3)
         weight, loss, error, unit = [], [], arb(0), half * arb(0, 1)  # [-h, h]
         for k in range(panels):
             middle = half * (2 * k + 1)
-            for node, node_weight in legendre(ctx.prec):
+            for node, node_weight in legendre(rule, ctx.prec):
                 log, node_loss = self.tilted(middle + half * node, c)
                 weight.append(log.real.exp() * node_weight * half)
                 loss.append(node_loss.real)
             box = acb(middle + unit * (r + 1 / r) / 2, unit * (r - 1 / r) / 2)  # around the ellipse
             log, box_loss = self.tilted(box, c)
             most = (log.real.upper() + top * box_loss.imag.abs_upper()).exp()
-            error += half * most * arb(64) / 15 * r ** (-2 * LIMITS.rule) / (1 - r**-2)
+            error += half * most * arb(64) / 15 * r ** (-2 * rule) / (1 - r**-2)
         return Nodes(weight, loss, error)
 
     def bound(self, c: arb, y: float, bits: int) -> arb:
@@ -414,10 +436,10 @@ class Slab(Density):
 
 
 @cache
-def legendre(prec: int) -> list[tuple[arb, arb]]:
+def legendre(rule: int, prec: int) -> list[tuple[arb, arb]]:
     """Return the nodes and weights of the Gauss-Legendre rule on (-1, 1), in the precision of the context."""
-    del prec  # the key of the cache
-    return [arb.legendre_p_root(LIMITS.rule, k, weight=True) for k in range(LIMITS.rule)]
+    del prec  # part of the key of the cache
+    return [arb.legendre_p_root(rule, k, weight=True) for k in range(rule)]
 
 
 Law = tuple[Part, ...]
