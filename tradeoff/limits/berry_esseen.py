@@ -108,40 +108,40 @@ class NormalPair:
                 ends[1] = normal_sf(d - r * normal_isf(to_ball(self.gamma_p)))
             alpha = max(0.0, lower_float(ends[0] - self.gamma_p))
             beta = max(0.0, lower_float(ends[1] - self.gamma_q))
+            zero, distance = to_ball(0), to_ball(self.distance.upper if side else self.distance.mid)
+            ratios = [*map(to_ball, {*self.ratio} if side else {self.ratio.mid})]
 
             def largest_gain(x: float) -> float:
                 """Bound the largest 1 - beta - e^x alpha of the finite parts over thresholds z."""
-                slope = balls.exp(to_ball(x))
-                gains = [to_ball(1) - beta, 1 - slope * alpha] if side else [to_ball(0)]
-                for ratio in {*self.ratio} if side else {self.ratio.mid}:
-                    distance = self.distance.upper if side else self.distance.mid
+                slope = to_ball(x).exp()
+                gains = [to_ball(1) - beta, 1 - slope * alpha] if side else [zero]
+                for ratio in ratios:
                     pair = (ratio, distance) if side else (r, d)
                     for z in self._stationary_points(x, ratio, distance):
                         at = z if side else z.mid()
                         under_q = normal_sf(pair[1] - pair[0] * at) + sign * self.gamma_q
                         under_p = normal_sf(at) + sign * self.gamma_p
-                        gains.append(1 - balls.maximum(under_q, 0) - slope * balls.maximum(under_p, 0))
-                each = np.array(list(map(near, gains)))
-                return float(np.nan_to_num(np.max(each), nan=1.0) if side else np.nanmax(each))
+                        gains.append(1 - under_q.max(zero) - slope * under_p.max(zero))
+                known = [gain for gain in map(near, gains) if not math.isnan(gain)]
+                return 1.0 if side and len(known) < len(gains) else max(known)
 
             # Losses of the finite parts, conditioned on being finite.
-            inner = [x + balls.log1p(-p) - balls.log1p(-q) for x in epsilon.tolist()]
-            deltas = [q + (1 - q) * balls.maximum(-balls.expm1(x), largest_gain(far(x))) for x in inner]
+            shift = balls.log1p(-p) - balls.log1p(-q)
+            inner = [x + shift for x in epsilon.tolist()]
+            deltas = [q + (1 - q) * (-x.expm1()).max(to_ball(largest_gain(far(x)))) for x in inner]
             return np.clip([near(each) for each in deltas], 0.0, 1.0)
 
     @staticmethod
-    def _stationary_points(epsilon: float, ratio: float, distance: float) -> Iterator[Balls]:
+    def _stationary_points(epsilon: float, r: Balls, d: Balls) -> Iterator[Balls]:
         """Yield every z with r phi(r z - d) = e^eps phi(z).
 
         These are the roots of (1 - r^2) z^2 + 2 r d z = d^2 + 2 (eps - log r).
         """
-        r, d = to_ball(ratio), to_ball(distance)
-        level, bend = d * d + 2 * (epsilon - balls.log(r)), 1 - r * r
+        level, bend = d * d + 2 * (epsilon - r.log()), 1 - r * r
         square = r * d * r * d + bend * level
         if square < 0:
             return
-        most = balls.sqrt(to_ball(max(upper_float(square), 0.0)))
-        root = balls.sqrt(square) if square > 0 else union(0.0, most)
+        root = square.sqrt() if square > 0 else union(0.0, to_ball(max(upper_float(square), 0.0)).sqrt())
         if r * d + root > 0:
             yield level / (r * d + root)
         elif bend != 0:

@@ -61,7 +61,7 @@ class Claim:
         """The epsilon, and 5 % more, where delta is 1e-12 or next to its limit; 1 if that is not known."""
         with suppress(TradeOffError):
             limit = float(self.evaluate("delta", np.array([np.inf]))[0])
-            for delta in (1e-12, min(max(1.001 * limit, 1e-12), 1.0)):
+            for delta in dict.fromkeys((1e-12, min(max(1.001 * limit, 1e-12), 1.0))):
                 end = float(self.evaluate("epsilon", np.array([delta]))[0])
                 if 0 < end < np.inf:
                     return 1.05 * end
