@@ -7,14 +7,17 @@ Importing ``tradeoff`` attaches them to every curve. Each imports its room when 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
 
 from tradeoff._attached import BoundsMethods, CurveMethods
-from tradeoff.errors import domain
+
+TYPE_CHECKING = False  # the module typing takes a third of the time of ``import tradeoff``
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Literal
+
+    from tradeoff import errors
     from tradeoff.audits import risks
     from tradeoff.curves import contract, hooks, parameters
     from tradeoff.curves.contract import Hypothesis, TradeOff
@@ -44,11 +47,11 @@ else:
     for _module in (
         *("curves.contract", "curves.hooks", "curves.parameters", "audits.risks", "design.sensitivities"),
         *("report.notebook", "families.closed_forms", "gdp.reduction", "intervals.bounds"),
-        *("symbolic.formula", "symbolic.forms"),
+        *("symbolic.formula", "symbolic.forms", "errors"),
         *("operators.divergence", "operators.law", "operators.order"),
         *("operators.symmetrise", "operators.tabulate", "operators.unary"),
     ):
-        globals()[_module.partition(".")[2]] = _Lazy(_module)
+        globals()[_module.rpartition(".")[2]] = _Lazy(_module)
 
 
 class _CurveMethods(TradeOff):
@@ -289,7 +292,7 @@ class _BoundsMethods(BoundsView):
         self._curve.require_numbers()
         checked = parameters.number("order", order, 0, math.inf, open_low=True)
         if parameters.MAX_ORDER < checked < math.inf:
-            raise domain("order", order, f"in (0, {parameters.MAX_ORDER:g}] or infinite")
+            raise errors.domain("order", order, f"in (0, {parameters.MAX_ORDER:g}] or infinite")
         return divergence.renyi(self._curve, checked)
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
