@@ -368,10 +368,12 @@ _WIDE = _EXTENDED.minexp < -16000 and float(_EXTENDED.eps) < UNIT / 256
 def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> AtomicLaw | None:
     """Return the law of a product of laws whose atoms lie on one lattice, if they are few, or None.
 
-    Masses p e^(L/2) are convolved, in long doubles, of which none is too small: ``mass`` as they are,
-    ``upper`` times 1 + slack. Mass below e^-750 is left out. Where sums of losses and their point of the
-    lattice, start + gap k, are up to r (``apart``) from each other, p e^(L/2) e^(-point/2) is up to e^(r/2)
-    p.
+    Masses p e^(L/2) are convolved, in long doubles, of which none is too small. Mass below e^-750 is left
+    out. The relative error of p is at most a + b |log p|, b (``slope``) the largest of all laws. A mass m is
+    a sum of at most N products of p. The error of a product is the sum of all a (``fixed``) and b times the
+    |log| of the product, whose mean, weighted by the products, is at most |log m| + log N, as the entropy of
+    N weights is at most log N. Where sums of losses and their point of the lattice, start + gap k, are up to
+    r (``apart``) from each other, p e^(L/2) e^(-point/2) is up to e^(r/2) p.
     """
     gaps = [np.min(np.diff(law.atoms.loss), initial=np.inf) for law in laws]
     infinite = any(law.mass_at_minus_infinity or law.mass_at_plus_infinity for law in laws)
@@ -386,7 +388,9 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     ends = [sum(n * float(law.atoms.loss[k]) for law, n in zip(laws, counts, strict=True)) for k in (0, -1)]
     if (deepest := 780 + max(map(abs, ends)) / 2) > 11000:  # where masses are below long doubles
         return None
-    start, position, mass, upper = 0.0, 0.0, np.ones(1, np.longdouble), np.ones(1, np.longdouble)
+    start, position, mass = 0.0, 0.0, np.ones(1, np.longdouble)
+    fixed, slope = 0.0, 0.0
+    log_terms = -math.log(max(len(law.atoms.loss) for law in laws))  # all terms but one decide the last
     largest = sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True))
     # A product and a sum of at most all losses cost two units, three where there are twice as many.
     apart = (4 + 2 * len(laws)) * UNIT * largest
@@ -399,23 +403,24 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
         start += n * loss[0]
         apart += n * (off + 4 * UNIT * float(np.max(np.abs(loss))))
         position += n * float(np.max(error))
-        each = np.zeros((2, at[-1] + 1), np.longdouble)
-        each[0, at] = np.exp(log_p.astype(np.longdouble) + loss.astype(np.longdouble) / 2)
-        each[1] = each[0]
-        each[1, at] *= 1 + slack
+        usual = float(np.max(slack[log_p >= -1], initial=np.min(slack)))
+        slope = max(slope, float(np.max((slack - usual) / np.maximum(-log_p, 1))))
+        fixed, log_terms = fixed + n * usual, log_terms + n * math.log(len(loss))
+        each = np.zeros(at[-1] + 1, np.longdouble)
+        each[at] = np.exp(log_p.astype(np.longdouble) + loss.astype(np.longdouble) / 2)
         for _ in range(n):
-            mass, upper = np.convolve(mass, each[0]), np.convolve(upper, each[1])
+            mass = np.convolve(mass, each)
             # The rest is below e^-750 under P and Q.
             seen = np.flatnonzero(mass > np.exp(-np.longdouble(deepest)))
             inside = slice(seen[0], seen[-1] + 1)
-            start, mass, upper = start + gap * seen[0], mass[inside], upper[inside]
+            start, mass = start + gap * seen[0], mass[inside]
             apart += 3 * UNIT * largest * (seen[0] > 0)
     seen = np.flatnonzero(mass)
     loss = start + gap * seen
     log_p = (np.log(mass[seen]) - loss / 2).astype(float)
     rounding = float(4 * len(mass) * sum(counts) * _EXTENDED.eps)
-    rounding = rounding + UNIT * (8 + 2 * np.abs(log_p) + np.abs(loss))
-    slack = (upper[seen] / mass[seen] - 1).astype(float) + rounding + 0.51 * apart
+    rounding = rounding + UNIT * (8 + 1.01 * np.abs(log_p) + np.abs(loss))  # of a long double to a float
+    slack = (fixed + slope * (log_terms + np.abs(log_p))) * (1 + 1e-6) + rounding + 0.51 * apart
     return AtomicLaw(loss, log_p, slack=slack, position=position + apart)
 
 
