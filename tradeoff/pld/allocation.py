@@ -168,7 +168,13 @@ class Allocation:
 
     def put(self, epsilon: float) -> tuple[float, float]:
         """Bound E (K - Y)_+, K = e^epsilon, |epsilon| at most 700."""
-        above, strike = math.expm1(epsilon), math.exp(epsilon)
+        return self._put(epsilon, math.expm1(epsilon), math.exp(epsilon))
+
+    def put_above(self, above: float) -> tuple[float, float]:
+        """Bound E (K - Y)_+ at K - 1 = ``above``, at least -0.99."""
+        return self._put(math.log1p(above), above, 1 + above)
+
+    def _put(self, epsilon: float, above: float, strike: float) -> tuple[float, float]:
         line = self._line(None, self._line_loss(epsilon), -math.inf)
         return _clipped(line.at(above, strike), max(above, 0.0), strike)
 
@@ -240,7 +246,8 @@ class Allocation:
         exponent = cut.exponent(x) / 2 if cut and bulk else np.zeros(len(x))
         g = np.maximum(plain - c / t * (ratio - 1) - exponent, plain)
         pull = -c / t * mu * ratio - (cut.steep if cut else 0.0) * exponent  # slope of g, plus x
-        left = np.flatnonzero((g <= -aim) & (pull - x >= 1))
+        # Not as far as a low bump next to the cut, left of which g rises, too.
+        left = np.flatnonzero(np.logical_and.accumulate((g <= -aim) & (pull - x >= 1)))
         share = math.log(self._masses(cut)[0]) if cut and cut.jump else 0.0
         right = np.flatnonzero((g <= share - aim) & (pull <= 0) & (x >= 1))
         if not (len(left) and len(right)):
