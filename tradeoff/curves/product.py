@@ -313,7 +313,7 @@ class _Between:
 
         A curve below f has the lesser beta, and a profile above delta. Widths only grow with the upper and
         shrink with the lower bound, so none is less than that from the greatest answer of the lower law to
-        the least of the upper. Where the first engines are a hundred times as narrow, no others answer.
+        the least of the upper. Where the first engines are twenty times as narrow, no others answer.
         """
         least, most = self.sides if question == "beta" else self.sides[::-1]
         if least is most:
@@ -321,7 +321,7 @@ class _Between:
         first = (side.answer(question, at, None, engines=1) for side in (least, most))
         (lower, upper), (inner, outer) = first
         with np.errstate(invalid="ignore"):
-            wide = ~(np.maximum(upper - lower, outer - inner) <= 0.01 * (inner - upper))
+            wide = ~(np.maximum(upper - lower, outer - inner) <= 0.05 * (inner - upper))
         if wide.any():
             (lower[wide], upper[wide]), (inner[wide], outer[wide]) = (
                 side.answer(question, at[wide], None) for side in (least, most)

@@ -8,17 +8,36 @@ derivative of E phi(Y) is half the sum of (G'_ij - G_ij) E phi''(Y) Y_i Y_j over
 number squared: never negative (Kahane 1986; terms of first order cancel, as each Y_i has mean 1, so that i =
 j is like the others). Hockey-sticks of both orders are such expectations. So ``Groups`` at or above G in each
 entry, and those at or below, bound them.
+
+**Sharper laws of independent steps.** The *put* E (K - Y)_+ and the *call* E (Y - K)_+ = put + 1 - K are
+convex in the strike K, with the slopes P(Y < K) and -P(Y > K); ``pld.allocation`` bounds them at any K. A law
+is known by its puts up to K = 1 and its calls from there on: its ratios are the corners of these functions,
+its masses the changes of slope there, for which 1 is added to the slopes of calls.
+
+*Above*: the lower hull of points above such a function is above it, as it is the largest convex function
+below the points. Points are upper bounds at nodes, and the corners of the law above that blocks make.
+
+*Below*: a maximum of lines below such a function f. Let a < b < c be strikes. By convexity f is above the
+chord of a and b right of b, and above that of b and c left of b. So the line of the slope m through (b, v) is
+below f if m is between the slopes of the two chords, and v at most f(b) less (m - left slope)(c - b), and
+less (right slope - m)(b - a): outside of (a, c) it is below the chords, extended. Of each slope the end is
+taken that is safe. Lines v + m (K - b) are points (m, m b - v): the lower hull of these has the lines that
+are the largest somewhere, and its slopes are where they cross. The lines of the law below that blocks make
+are among them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.intervals.bounds import Array
+from tradeoff.intervals.polygon import lower_hull
+from tradeoff.pld.allocation import Allocation
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import masses
@@ -26,6 +45,7 @@ from tradeoff.pld.units import UNIT
 
 _LEAST = 1e-12  # least mu of a law above: pairs of smaller mu are that one with noise added, more private
 _RATIOS = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
+_STRIKES = 900  # nodes of puts and calls, a hundredth of a deviation apart about 1
 _LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
 
 
@@ -45,12 +65,111 @@ def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
 
     Two blocks of steps make a third, with ratios on few nodes. For a law above, mass between two nodes goes
     to both, its mean kept: the true pair is made of that one by post-processing, and so is then every pair
-    made of such blocks. Below it goes to its mean: that pair is made of the true one.
+    made of such blocks. Below it goes to its mean: that pair is made of the true one. Where most ratios are
+    near 1, bounds on puts and calls make the laws sharper (see the module).
     """
-    above = _law(_mean(_single(max(mu, _LEAST), merged=False), steps, merged=False))
+    above = _mean(_single(max(mu, _LEAST), merged=False), steps, merged=False)
     if mu < _LEAST:
-        return above, AtomicLaw(np.zeros(1), np.zeros(1))
-    return above, _law(_mean(_single(mu, merged=True), steps, merged=True))
+        return _law(above), AtomicLaw(np.zeros(1), np.zeros(1))
+    below = _mean(_single(mu, merged=True), steps, merged=True)
+    spread = math.sqrt(math.log1p(math.expm1(mu * mu) / steps))  # of a lognormal ratio of this variance
+    sharper = _sharper_laws(Allocation(mu, steps), spread, above, below) if 1e-6 < spread < 0.5 else None
+    return sharper or (_law(above), _law(below))
+
+
+def _sharper_laws(
+    allocation: Allocation, spread: float, above: Block, below: Block
+) -> tuple[AtomicLaw, AtomicLaw] | None:
+    """Return laws above and below by puts and calls, or None where these are not known well enough.
+
+    Strikes K are given as K - 1. Rows of ``strikes`` are a, b and c of the module, b a node.
+    """
+    node = np.expm1(_spaced(-7 * spread, 8 * spread, 2 * spread, _STRIKES))
+    node[np.argmin(np.abs(node))] = 0.0
+    gap = np.diff(node)
+    near = np.minimum(np.append(gap[0], gap), np.append(gap, gap[-1])) / 8
+    strikes = np.stack([node - near, node, node + near])
+    try:
+        with np.errstate(all="ignore"):  # overflow is NaN or infinite, and claims nothing
+            puts = np.array([allocation.put_above(x) for x in strikes.ravel().tolist()])
+    except (ArithmeticError, ValueError):
+        return None
+    corners, lines = [], []
+    for calls in (False, True):
+        side = node >= 0 if calls else node <= 0
+        at, (low, high) = strikes[:, side], puts.T.reshape(2, *strikes.shape)[:, :, side]
+        if calls:
+            units = 4 * UNIT * (np.abs(at) + high) * (at != 0)
+            low, high = low - at - units, high - at + units
+        x, value, error, _ = _profile(above, calls=calls)
+        start = np.zeros(0 if calls else 1)  # the put at K = 0
+        corners.append(_hull([start - 1, x, at[1]], [start, value + error, high[1]]))
+        x, value, error, slope = _profile(below, calls=calls)
+        offset = slope * x - value + 2 * error + 4 * UNIT * (np.abs(slope * x) + value)
+        lines.append(np.hstack([[slope, offset], _lines(at, low, high)]))
+    (x, _, slope), (x_calls, calls_at, slope_calls) = corners
+    at_1 = lines[0][:, -1:]  # the line at the last put, at K = 1: the first of the calls, with a slope less 1
+    change, steepest = 1 + slope_calls[0] - slope[-1], at_1[0, 0]
+    if not (change > 1e-4 and 0 < steepest < 1):
+        return None
+    mass = np.concatenate([slope[:1], np.diff(slope), [change], np.diff(slope_calls), -slope_calls[-1:]])
+    ratio = 1 + np.concatenate([x, x_calls[1:]])
+    zero = np.zeros((2, 1))  # the line 0
+    (m, y), (m_calls, y_calls) = np.hstack([zero, lines[0]]), np.hstack([at_1 - [[1], [0]], lines[1], zero])
+    kept, kept_calls = m <= steepest, (m_calls >= steepest - 1) & (m_calls <= 0)
+    m, _, cross = _hull([m[kept]], [y[kept]])
+    m_calls, _, cross_calls = _hull([m_calls[kept_calls]], [y_calls[kept_calls]])
+    crossing = 1 + np.append(cross, cross_calls)
+    if not (crossing[0] > 0 and np.all(np.diff(crossing) > 0)):
+        return None
+    # Slopes are quotients of differences, and ``_hull`` keeps those that change by 1e-5 of themselves.
+    slack, off = 2.0**-34, 4 * UNIT * (1 + 1 / crossing[0])
+    return (
+        _law(Block(ratio, mass, float(calls_at[-1]), slack, 4 * UNIT)),
+        _law(Block(crossing, np.append(np.diff(m), np.diff(m_calls)), 0.0, slack, off)),
+    )
+
+
+def _profile(block: Block, *, calls: bool) -> tuple[Array, Array, Array, Array]:
+    """Return K - 1 at ratios below 1, or for calls above it, with puts or calls there, errors, and slopes.
+
+    A slope is that of the line on the far side of the ratio, seen from K = 1, and of one that is below.
+    """
+    way = slice(None, None, -1 if calls else 1)
+    under_p, under_q = (np.cumsum(each[way])[way] for each in (block.mass, block.mass * block.ratio))
+    under_q = under_q + block.infinite * calls
+    value = block.ratio * under_p - under_q
+    unit = block.slack + 2 * block.off + (4 * len(value) + 16) * UNIT
+    error = unit * ((1 + block.ratio) * under_p + under_q)
+    side = block.ratio > 1 if calls else (block.ratio > 0) & (block.ratio < 1)
+    sign = -1 if calls else 1
+    return block.ratio[side] - 1, sign * value[side], error[side], sign * under_p[side]
+
+
+def _lines(at: Array, low: Array, high: Array) -> Array:
+    """Return rows m and m b - v of lines below through b by bounds at a, b and c; NaN where there is none."""
+    before, after = at[1] - at[0], at[2] - at[1]
+    left = (low[1] - high[0]) / before, (high[1] - low[0]) / before  # slopes of the chords, from both sides
+    right = (low[2] - high[1]) / after, (high[2] - low[1]) / after
+    units = 8 * UNIT * np.sum(np.abs([*left, *right]), axis=0)
+    slope = (left[1] + right[0]) / 2
+    slope[left[1] + units > right[0] - units] = np.nan
+    less = np.maximum((slope - left[0] + units) * after, (right[1] - slope + units) * before)
+    return np.stack([slope, slope * at[1] - low[1] + less + 8 * UNIT * (np.abs(slope * at[1]) + high[1])])
+
+
+def _hull(x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array, Array]:
+    """Return vertices of a lower hull and the slopes between them, each 1e-5 of both above the one before."""
+    at, to = map(np.concatenate, (x, y))
+    order = np.argsort(at)
+    at, to = lower_hull(at[order], to[order])
+    while True:
+        slope = np.diff(to) / np.diff(at)
+        kept = np.diff(slope) > 1e-5 * (np.abs(slope[1:]) + np.abs(slope[:-1]))
+        if kept.all():
+            return at, to, slope
+        kept = np.pad(kept, 1, constant_values=True)
+        at, to = at[kept], to[kept]
 
 
 class Groups(NamedTuple):
@@ -183,14 +302,14 @@ def _single(mu: float, *, merged: bool) -> Block:
     return Block(np.append(0.0, np.exp(inner)), mass, float(cells.excess[-1]), slack, 4 * UNIT)
 
 
-def _spaced(low: float, high: float, scale: float) -> Array:
+def _spaced(low: float, high: float, scale: float, count: int = _RATIOS) -> Array:
     """Return log-ratios as nodes between two, even within about ``scale`` of 0, sparser farther out.
 
     A log-ratio of deviation ``scale`` has most of its mass there: its means are +-scale^2/2 under Q and P.
     """
     flat = scale * (1 + scale / 3)
     start, end = (math.asinh(side / flat) for side in (low, high))
-    return np.asarray(flat * np.sinh(np.linspace(start, end, _RATIOS)))
+    return np.asarray(flat * np.sinh(np.linspace(start, end, count)))
 
 
 def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
