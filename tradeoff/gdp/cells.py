@@ -156,15 +156,16 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
     be ``enough``.
     """
     ends = max(side.reach for side in sides) < np.inf
-    nodes = [start_nodes(side.curve, side.reach if ends else FAR) for side in sides]
+    nodes = [Nodes.of(side.curve, start_places(side.curve, side.reach if ends else FAR)) for side in sides]
     # Widths of delta: the usual one, and that to which the corners that decide are narrowed then.
     for tol in (None, 1e-8) if ends else ():
         before, widths = np.inf, np.concatenate([1 - side.lower / side.upper.clip(1e-300) for side in nodes])
+        fresh = [np.empty(0) for _ in nodes]
         # Cells need not be closer than nodes are; each round leaves a quarter of a smooth cell's excess.
         close = 0.03 * tol if tol else max(1e-9, 0.03 * float(np.median(widths)))
         for _ in range(12):
             if tol is not None:
-                nodes = _narrowed(nodes, failure, tol)
+                nodes = _narrowed(nodes, fresh, failure, tol)
             lines = [solve_cells(side, failure) for side in nodes]
             now = max(float(one.mu.max()) for one in lines)
             corners = [np.array([side.epsilon, side.upper])[:, _corners(side)] for side in nodes]
@@ -184,8 +185,8 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
     return most, float(1 - line.c[k] if sides[worst].flipped else np.exp(line.log_alpha[k])), nodes
 
 
-def start_nodes(order: TradeOff, reach: float) -> Nodes:
-    """Return nodes from 0 to ``reach``, closer together towards 0, and at the kinks of the profile."""
+def start_places(order: TradeOff, reach: float) -> Array:
+    """Return eps for nodes from 0 to ``reach``, closer together towards 0, and the kinks of the profile."""
     law = order.loss_distribution() if order.has_law else None  # whole polygons have very many kinks
     kinks = law.loss[law.loss > 0] if isinstance(law, AtomicLaw) else np.empty(0)
     kinks = kinks if len(kinks) <= MAX_NODES // 4 else np.empty(0)
@@ -193,7 +194,7 @@ def start_nodes(order: TradeOff, reach: float) -> Nodes:
     nodes = np.unique(np.concatenate([near_0, np.linspace(0.0, reach, 33), kinks]))
     top = order.sup_loss  # no node a rounding below it: there delta is not yet known to be 0
     nodes = np.where(np.abs(nodes - top) < 1e-12 * top, top, nodes) if top < np.inf else nodes
-    return Nodes.of(order, np.unique(nodes[nodes <= max(reach, min(top, reach * (1 + 1e-12)))]))
+    return np.unique(nodes[nodes <= max(reach, min(top, reach * (1 + 1e-12)))])
 
 
 def needs_polygons(curve: TradeOff) -> bool:
@@ -216,11 +217,14 @@ def _corners(nodes: Nodes) -> Index:
     return np.append(first, last[-1:])
 
 
-def _narrowed(nodes: list[Nodes], failure: float, tol: float) -> list[Nodes]:
-    """Narrow bounds to the relative width ``tol`` at corners that may need more mu than lower bounds do."""
+def _narrowed(nodes: list[Nodes], fresh: list[Array], failure: float, tol: float) -> list[Nodes]:
+    """Narrow bounds to the relative width ``tol`` where they may need more mu than lower bounds do.
+
+    That is at corners, and at ``fresh`` eps of each side, which are none only because they are wider.
+    """
     least, result = needed_by_nodes(nodes, failure), []
-    for side in nodes:
-        corners = _corners(side)
+    for side, at in zip(nodes, fresh, strict=True):
+        corners = np.union1d(_corners(side), np.flatnonzero(np.isin(side.epsilon, at)))
         short = side.upper[corners] > reported_profile(least, failure, side.epsilon[corners]).lower
         width, unit = side.upper[corners] - side.lower[corners], tol * side.upper[corners]
         # Engines are slow to reach less than a hundredth of their usual width, or cannot.

@@ -143,11 +143,12 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     mu, tight, reason, searched = least(f, exact)
     # The regret and the best case, from nodes at the eps of those searched, which may be of parts of f.
     level = min(max(f.mass_at_plus_infinity, f.mass_at_minus_infinity) + max(min(failure, 1e-9), 1e-15), 1.0)
-    places = np.concatenate([nodes.epsilon for nodes in searched] or [np.empty(0)])
-    sides = [
-        cells.start_nodes(order, min(tail_end(order, level), FAR) or 1.0).with_nodes(places)
-        for order in both_orders(f)
-    ]
+    places, known = [nodes.epsilon for nodes in searched], {nodes.curve: nodes for nodes in searched}
+    sides = []
+    for order in both_orders(f):
+        start = cells.start_places(order, min(tail_end(order, level), FAR) or 1.0)
+        nodes = known[order] if order in known else Nodes.of(order, np.empty(0))
+        sides.append(nodes.with_nodes(np.concatenate([start, *places])))
     lower, upper, finer = zip(*(bound_regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(cells.bound_best_mu(side, failure, float(mu.upper)) for side in finer)
     most = min(max(upper), 1.0)
