@@ -238,21 +238,34 @@ class Piece(PrivacyLossDistribution):
         return np.maximum.accumulate(self.pair.logs(x).loss), x
 
     def place(self, loss: Array) -> tuple[Array, Array]:
-        """Return x with L(x) near each loss, a bound on |L(x) - loss|; or the nearest end and its error."""
-        from scipy.optimize import elementwise  # its import takes a third of a first answer
+        """Return x with L(x) near each loss, a bound on |L(x) - loss|; or the nearest end and its error.
 
-        table, points = self._table
-        k = np.clip(np.searchsorted(table, loss), 1, len(points) - 1)
-
-        def gap(x: Array, goal: Array) -> Array:
-            return self.pair.logs(x).loss - goal
-
-        root = elementwise.find_root(gap, (points[k - 1], points[k]), args=(loss,))
-        known = self.pair.logs(x := np.clip(np.nan_to_num(root.x), *self.line))
-        off = known.error + np.abs(known.loss - loss)
+        By secants in a cell [low, high] of the table, or halves where they leave it, until L is as near as it
+        is known; two to four are enough unless L has an extremum at an end of the cell.
+        """
         # Where L is flat to the last digit many x have its least or largest value: all lie inside.
-        for outside, end in ((loss <= self.ends[0], 0), (loss >= self.ends[1], 1)):
-            x, off = np.where(outside, self.line[end], x), np.where(outside, self.end_errors[end], off)
+        is_above = loss >= self.ends[1]
+        x, off = (np.where(is_above, end[1], end[0]) for end in (self.line, self.end_errors))
+        left = np.flatnonzero((loss > self.ends[0]) & ~is_above)
+        table, points = self._table
+        k = np.clip(np.searchsorted(table, loss[left]), 1, len(points) - 1)
+        goal, low, high = loss[left], points[k - 1], points[k]
+        last, before, at, gap = low, table[k - 1] - goal, high, table[k] - goal  # both ends of the secant
+        for _ in range(60):  # halves alone lead to neighbouring floats
+            with np.errstate(divide="ignore", invalid="ignore"):
+                new = at - gap * (at - last) / (gap - before)
+            new = np.where((new > low) & (new < high), new, (low + high) / 2)
+            known = self.pair.logs(new)
+            last, before, at, gap = at, gap, new, known.loss - goal
+            x[left], off[left] = at, known.error + np.abs(gap)
+            low, high = np.where(gap < 0, at, low), np.where(gap < 0, high, at)
+            far = np.abs(gap) > known.error / 4
+            if not far.any():
+                break
+            left = left[far]
+            goal, low, high, last, before, at, gap = (
+                each[far] for each in (goal, low, high, last, before, at, gap)
+            )
         return x, off
 
     def mass_above(self, weight: Bounds, x: Array) -> Bounds:
