@@ -215,8 +215,8 @@ POSITIVE, EXPONENTS, PHASES = [(TINY, HUGE)], [(-745.0, 709.7)], [(-1e9, 1e9)]
 BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
 BOUNDS, NORMAL, QUANTILE = "intervals/functions.py", "pld/special.py", "gdp/cells.py `_QUANTILE_ERROR`"
 ELEMENTARY = "intervals/functions.py `function_error`"
-POWER, LOG, FFT = (
-    "accounting/lattice/convolve.py `_power`",
+PHASE, LOG, FFT = (
+    "accounting/contour/line.py `_sums`",
     "pld/law.py `complex_log1p`",
     "pld/units.py `fft_error`",
 )
@@ -238,14 +238,14 @@ TRUSTED = [
             "pld/law.py `log_finite_mass`", near=(0.0,)),
     Trusted("numpy.exp, extended", longer, arb.exp, EXPONENTS, 8, f"{ATOMS} `_slacks`"),
     Trusted("numpy.sqrt", np.sqrt, arb.sqrt, POSITIVE, 1, f"{BOUNDS} `sqrt`"),
-    Trusted("numpy.sin", np.sin, arb.sin, PHASES, 8, POWER, "8 of min(1, abs(x))",
+    Trusted("numpy.sin", np.sin, arb.sin, PHASES, 8, PHASE, "8 of min(1, abs(x))",
             lambda _, x: min(1, abs(x)), (math.pi,)),
-    Trusted("numpy.cos", np.cos, arb.cos, PHASES, 8, POWER, "8 of 1", one, (math.pi / 2,)),
+    Trusted("numpy.cos", np.cos, arb.cos, PHASES, 8, PHASE, "8 of 1", one, (math.pi / 2,)),
     Trusted("numpy.tan", np.tan, arb.tan, PHASES, 8, "pld/quadrature.py `_phase_rise`", near=(math.pi / 2,)),
     Trusted("numpy.exp, complex", lambda x, y: np.exp(x + 1j * y), lambda x, y: acb(x, y).exp(),
-            [(-700.0, 700.0), *PHASES], 16, POWER),
+            [(-700.0, 700.0), *PHASES], 16, PHASE),
     Trusted("numpy.log, complex", lambda x, y: np.log(x + 1j * y), lambda x, y: acb(x, y).log(),
-            BOX, 6, POWER, near=(0.0, 1.0, math.sqrt(0.5))),
+            BOX, 6, PHASE, near=(0.0, 1.0, math.sqrt(0.5))),
     Trusted("numpy.abs, complex", lambda x, y: np.abs(x + 1j * y), lambda x, y: (x * x + y * y).sqrt(),
             BOX, 4, LOG),
     Trusted("numpy.arctan2", np.arctan2, arb.atan2, [(-2.0, 2.0), (-1.0, 2.0)], 12, LOG, near=(0.0,)),

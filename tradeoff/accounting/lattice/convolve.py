@@ -213,7 +213,7 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
         return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
     logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
     # A product of a mass above e^-600, and each part of it, rounds by more than 1e-276, which exceeds the
-    # underflow at all its frequencies.
+    # underflow at all its frequencies: that of a power on the way is 1e-62 of the total's power at most.
     if min(*logs, *accumulate(logs)) < -600.0:
         return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
@@ -226,10 +226,10 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
         folds = 1 + int(place[-1] - place[0]) // size  # masses added up where the vector is wound round
         error, modulus = (fft_error(size) + folds * UNIT) * total, np.abs(spectrum)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # overflow is tested below
-            power, rounding = _power(spectrum, factor.count)
-            product *= power
+            product *= _power(spectrum, factor.count)
+            rounding = 4 * factor.count * UNIT  # of so many products, of 2 sqrt(2) units each
             relative += factor.count * error / modulus + rounding
-            rough *= _power(modulus + error, factor.count)[0] * np.exp(rounding)
+            rough *= _power(modulus + error, factor.count) * np.exp(rounding)
     if not np.isfinite(product).all():  # the tilt is too steep for these counts
         return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     modulus = np.abs(product)
@@ -261,21 +261,15 @@ def _two_norm(half: Array, size: int) -> float:
     return unit * math.sqrt(total / size)
 
 
-def _power(base: Values, n: int) -> tuple[Values, Array]:
-    """Return base^n and its relative rounding, with that of one more product: multiplied out for few rounds.
+def _power(base: Values, n: int) -> Values:
+    """Return base^n, multiplied out by the digits of n: complex exponentials take thirty times as long.
 
-    Few: n products of 2 sqrt(2) units. Many: 3 ulps, 6 units, of a logarithm and one for its product with n
-    make an exponent known to 7 n |log| units, and 8 units for each of exponential, sine and cosine are less
-    than 8 n.
+    It rounds as n - 1 products do: 2k as k twice and one product, 2k + 1 as that and one more.
     """
-    # Powers up to this one are multiplied out: from here on an exponential is as fast.
-    if n <= 16:
-        result = np.ones_like(base)
-        for bit in f"{n:b}":
-            result = result * result * base if bit == "1" else result * result
-        return result, np.full(len(base), 4 * n * UNIT)
-    logarithm = np.log(np.where(base == 0, 1e-300, base))  # below every error, and finite
-    return np.exp(n * logarithm), 8 * n * UNIT * (1 + np.abs(logarithm))
+    result = base
+    for bit in f"{n:b}"[1:]:
+        result = result * result * base if bit == "1" else result * result
+    return result
 
 
 def _bound_tail(
