@@ -34,11 +34,11 @@ from tradeoff.pld.units import TINY, UNIT
 class CellLine:
     """A line of the product's transform at c, made ready for edge sums, and how far cells are known by it.
 
-    ``rows`` are the nodes' rho over each kernel, 64 a row and 16 rows a group; ``totals`` and ``moments`` sum
-    their sizes, and y times these, which rounding and an error of the mean are multiplied by. A cell errs by
-    max|g| times ``per_nat`` for each nat of its length (errors of the nodes, as |ghat| <= h max |g|), and by
-    max|g| times ``left_out``: the integral past the last node, where |ghat(y)| <= 2 max|g|/y as g rises and
-    falls once.
+    ``rows`` are the nodes' rho over each kernel, 64 a row and up to 16 rows a group; ``totals`` and
+    ``moments`` sum their sizes, and y times these, which rounding and an error of the mean are multiplied by.
+    A cell errs by max|g| times ``per_nat`` for each nat of its length (errors of the nodes, as |ghat| <= h
+    max |g|), and by max|g| times ``left_out``: the integral past the last node, where |ghat(y)| <= 2 max|g|/y
+    as g rises and falls once.
     """
 
     block = 64
@@ -61,8 +61,9 @@ class CellLine:
         reach = max(math.log(2 / (line.last * blur)), 0.0) + 1
         self.left_out = line.tail_bound * 2 * reach / math.pi * (1 + 1e-8)
         z, block = line.c + 1j * y, self.block
-        rows = [np.pad(rho / kernel, (0, -len(y) % (16 * block))) for kernel in (z, z - 1)]
-        self.rows = [each.reshape(-1, 1, 16, block) for each in rows]
+        together = min(16, math.ceil(len(y) / block))
+        rows = [np.pad(rho / kernel, (0, -len(y) % (together * block))) for kernel in (z, z - 1)]
+        self.rows = [each.reshape(-1, 1, together, block) for each in rows]
         self.totals = [float(np.sum(size / np.abs(kernel))) for kernel in (z, z - 1)]
         self.moments = [float(np.sum(size * y / np.abs(kernel))) for kernel in (z, z - 1)]
         # As in the line's own sum: each value 32 units, a phase a product of two, sums of rows and of
@@ -79,9 +80,10 @@ class CellLine:
         moved = self.line.mean_error + 4 * UNIT * (np.abs(x) + abs(self.line.mean))
         padded = np.pad(pace, (0, -len(x) % 32)).reshape(-1, 1, 32)
         within_a_row = step * np.arange(self.block, dtype=float)[:, None]
-        starts = step * self.block * np.arange(16.0 * len(self.rows[0])).reshape(-1, 1, 16, 1)
+        groups, _, together, _ = self.rows[0].shape
+        starts = step * self.block * np.arange(float(groups * together)).reshape(-1, 1, together, 1)
         result = [np.empty((len(padded), 32)), np.empty((len(padded), 32))]
-        each = max(2**4 // len(self.rows[0]), 1)
+        each = max(2**4 // groups, 1)
         for first in range(0, len(padded), each):
             some = slice(first, first + each)
             within, between = np.exp(1j * (within_a_row * padded[some])), np.exp(1j * (starts * padded[some]))
@@ -217,7 +219,9 @@ class ComposedLaw(PrivacyLossDistribution):
             rung = self._rung(c)
             lost = (at.log_m + rung.log_m) / 2 - self.cumulant.value((at.c + c) / 2)
             apart = side * (rung.mean - at.mean) > 0 and rung.sd > self.narrowest * self.middle.sd
-            if lost < 5.0 and apart and c * rung.mean - rung.log_m < 300.0:
+            # Periods are more than 7 deviations, so that no gain is above step/sd.
+            better = step > most * rung.sd
+            if better and lost < 5.0 and apart and c * rung.mean - rung.log_m < 300.0:
                 gain = step * self._place(rung).step  # nodes are inversely proportional to their step
                 best, most = (rung, gain) if gain > most else (best, most)
         return best
@@ -246,19 +250,13 @@ class ComposedLaw(PrivacyLossDistribution):
 
         Of each side it takes the Chernoff point, a reach in deviations from c, that needs the least period.
         """
-        best = []
-        for side in (-1, 1):
-            worst = rung.mean - side * self.apart * rung.sd
-
-            def period(reach: float, side: int = side, worst: float = worst) -> float:
-                gap = side * reach / rung.sd
-                rise = self.cumulant.value(rung.c + gap) - rung.log_m
-                return (rise - gap * worst + 44.0) / abs(gap)
-
-            best.append(min((period(reach), side * reach) for reach in np.arange(2.0, 18.0, 2.0).tolist()))
-        left, right = (rung.c + reach / rung.sd for _, reach in best)
-        step, goal = 2 * math.pi / max(each for each, _ in best), 1e-17 * rung.sd / 30
-        return Placement(rung.c, left, right, step, goal, 4e6, 0.0, rung.sd)
+        gap = np.multiply.outer([-1, 1], np.arange(2.0, 18.0, 2.0)) / rung.sd
+        rise = self.cumulant.values((rung.c + gap).ravel()).reshape(gap.shape) - rung.log_m
+        # Of the losses that a line serves, that at the far end needs the longest period.
+        periods = (rise - gap * rung.mean + 44.0) / np.abs(gap) + self.apart * rung.sd
+        left, right = rung.c + gap[[0, 1], np.argmin(periods, axis=1)]
+        step, goal = 2 * math.pi / float(np.max(np.min(periods, axis=1))), 1e-17 * rung.sd / 30
+        return Placement(rung.c, float(left), float(right), step, goal, 4e6, 0.0, rung.sd)
 
     @cached_property
     def usable(self) -> bool:

@@ -156,9 +156,9 @@ class Cumulant:
         """
         base, _, variance = self(theta)
         steps = np.geomspace(0.05, 6e4, 48) / np.sqrt(max(variance, 1e-300))
-        reaches = [(self(theta + sign * t)[0] - base - log_eta) / t for t in steps]
+        reaches = (self.values(theta + sign * steps) - base - log_eta) / steps
         best = int(np.argmin(reaches))
-        return sign * reaches[best], float(steps[best])
+        return sign * float(reaches[best]), float(steps[best])
 
 
 class RareLosses(NamedTuple):
