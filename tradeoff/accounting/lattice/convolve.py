@@ -213,7 +213,7 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
         return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
     logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
     # A product of a mass above e^-600, and each part of it, rounds by more than 1e-276, which exceeds the
-    # underflow at all its frequencies: that of a power on the way is 1e-62 of the total's power at most.
+    # underflow at all its frequencies: that on the way to a power is 1e-46 of the total's power at most.
     if min(*logs, *accumulate(logs)) < -600.0:
         return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
@@ -266,9 +266,11 @@ def _power(base: Values, n: int) -> Values:
 
     It rounds as n - 1 products do: 2k as k twice and one product, 2k + 1 as that and one more.
     """
-    result = base
+    result = base.copy()
     for bit in f"{n:b}"[1:]:
-        result = result * result * base if bit == "1" else result * result
+        result *= result
+        if bit == "1":
+            result *= base
     return result
 
 
