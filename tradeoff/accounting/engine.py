@@ -385,10 +385,11 @@ class Engine(ABC, Generic[Effort]):
                 if coarse is not None and (e := enclose(coarse)) is not None:
                     below, above = bound_epsilon(e, delta[mine], aimed[mine])
                     result.low[mine], result.high[mine] = below, above
+                    result.refinement_factor[mine] = e.refinement_factor
                     # Where no upper bound crosses, the lower ones may show that the answer is greater.
                     near = np.where(np.isfinite(above), above, np.fmax(below, e.center))
-                    away, size = np.abs(near - e.center), np.maximum(np.abs(near), 1.0)
-                    wide = ~(above - below <= 1e-8 * size)
+                    away = np.abs(near - e.center)
+                    wide = ~(above - below <= np.maximum(1e-8, 1e-7 * np.abs(near)))
                     # A nearer place is tried for a wide answer that is a tenth of a spread away.
                     onward = (away > np.where(wide, 0.1, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better

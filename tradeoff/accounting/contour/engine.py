@@ -94,7 +94,8 @@ class Cost(NamedTuple):
 
     ``accuracy`` is the width that smoothing may add to psi, relative, or ``nats`` that of the loss where psi
     takes a value, if that is more. Where rounding leaves more than ``fine`` nats, a split is tried; 0 is for
-    the usual width of epsilon. ``tolerant`` ones have no tolerance: splits serve near losses as well.
+    the usual width of epsilon. ``tolerant`` ones have no tolerance: ``nats`` are relative to a loss above 1,
+    and splits serve near losses as well.
     """
 
     terms: float
@@ -209,7 +210,7 @@ class ContourCache:
         """
         if self.damped(0) is self:
             return np.ones(len(x), bool)
-        longest, (c, sd, log) = 16.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
+        longest, (c, sd, log) = 24.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
         # Whether planning points reach the losses of Chernoff points, most of which are 9 deviations from c:
         # estimates at tilts outside the points of a normal law miss its rare losses.
         scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
@@ -329,7 +330,9 @@ class ContourCache:
         """
         # By how much psi changes a nat about x, relative to itself: c - 1.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.nats else 0.0
-        accuracy, middle = max(cost.accuracy, slope * cost.nats), kind == "rest"
+        nats = cost.nats * max(abs(x), 1.0) if cost.tolerant else cost.nats
+        accuracy, middle = max(cost.accuracy, slope * nats), kind == "rest"
+        finest = accuracy if cost.share == 1.0 else accuracy / _TUNING.coarser  # of the full effort
         key, cost, sharp = self.evaluate_sharp(kind, x, cost, log_psi)
         result, truncated = sharp, sharp.truncation_exceeds(10)
         # A Gaussian leaves as much of psi as a truncation by ``accuracy`` does.
@@ -371,7 +374,7 @@ class ContourCache:
             scale=line.scale,
             leak=float(lost.lower),
             refinement_factor=math.inf if finer and not result.truncation_exceeds(300) else 1.0,
-            final=not truncated,
+            final=not sharp.truncation_exceeds(max(10.0, finest / GOAL)),
             noisy=noisy,
         )
 
