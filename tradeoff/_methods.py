@@ -114,8 +114,7 @@ class _CurveMethods(TradeOff):
 
         Parameters
         ----------
-        k
-            Number of records in the group; 0 gives the identity.
+        k : number of records in the group; 0 gives the identity
 
         Examples
         --------

@@ -48,12 +48,9 @@ class Baseline:
 
     Parameters
     ----------
-    epsilon, delta
-        The guarantee: a loss in nats, and a probability.
-    name, source, hypotheses
-        Name of the theorem, its paper, and its conditions.
-    one_order
-        Whether :math:`\delta(\varepsilon)` is bounded in one order of the pair only.
+    epsilon, delta : the guarantee: a loss in nats, and a probability
+    name, source, hypotheses : name of the theorem, its paper, and its conditions
+    one_order : whether :math:`\delta(\varepsilon)` is bounded in one order of the pair only
 
     Examples
     --------
@@ -100,18 +97,13 @@ _ADAPTIVE = "parameters fixed in advance; mechanisms may be chosen adaptively"
 
 
 def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> Baseline:
-    r"""Add up losses and failures, the basic composition.
-
-    .. math::
-
-       \left(\sum_j \varepsilon_j,\; \sum_j \delta_j\right)
+    r"""Add up losses and failures: :math:`(\sum_j \varepsilon_j,\, \sum_j \delta_j)`.
 
     Parameters
     ----------
     epsilon, delta
         Losses in nats, at least 0, and probabilities in [0, 1], one for each mechanism; they broadcast.
-    n
-        How often the whole list is composed.
+    n : how often the whole list is composed
 
     Examples
     --------
@@ -128,21 +120,15 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
 def advanced_composition(
     epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1, slack: Any, form: Form = "heterogeneous"
 ) -> Baseline:
-    r"""Compose with a square root of the sum of squared losses.
-
-    .. math::
-
-       \varepsilon = V/2 + \sqrt{2 \log(1/\delta') V}, \quad V = \sum_j \varepsilon_j^2,
-       \quad \delta = \delta' + \sum_j \delta_j
+    r"""Compose with a square root of the sum of squared losses, :math:`V = \sum_j \varepsilon_j^2`.
 
     Parameters
     ----------
-    epsilon, delta, n
-        As in ``basic_composition``.
-    slack
-        Probability :math:`\delta'` in (0, 1) paid for the square root.
+    epsilon, delta, n : as in ``basic_composition``
+    slack : probability :math:`\delta'` in (0, 1) paid for the square root
     form
-        ``"heterogeneous"``: the formula above. ``"k-fold"``: for k equal mechanisms, :math:`\varepsilon =
+        ``"heterogeneous"``: :math:`\varepsilon = V/2 + \sqrt{2 \log(1/\delta') V}` at
+        :math:`\delta = \delta' + \sum_j \delta_j`. ``"k-fold"``: for k equal mechanisms, :math:`\varepsilon =
         \sqrt{2 k \log(1/\delta')} \, \varepsilon_0 + k \varepsilon_0 (e^{\varepsilon_0} - 1)`.
 
     Notes
@@ -183,10 +169,8 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
 
     Parameters
     ----------
-    epsilon, delta
-        Loss in nats and probability of one mechanism.
-    n
-        How many, an integer from 0.
+    epsilon, delta : loss in nats and probability of one mechanism
+    n : how many, an integer from 0
     at_delta
         Probability of the result, in (0, 1) and at least :math:`1 - (1 - \delta)^n`. In floats that formula
         may round to just below its value, where epsilon is infinite; give slightly more.
@@ -227,8 +211,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     rho
         Parameter, at least 0; sums compose. :math:`\mu`-GDP is :math:`\mu^2/2`-zCDP, :math:`\varepsilon`-DP
         is :math:`\varepsilon^2/2`-zCDP.
-    delta
-        Probability in (0, 1).
+    delta : probability in (0, 1)
     conversion
         ``"bun-steinke"``: :math:`\varepsilon = \rho + 2 \sqrt{\rho \log(1/\delta)}`. ``"optimal"``: the
         least, over orders :math:`a > 1`, of
@@ -275,10 +258,8 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
         Divergences are upper bounds by quadrature of the loss, for subsampled factors too (the moments
         accountant without its lemma). The bound is on delta of T(P, Q): for a curve that is not symmetric
         ``guarantee()`` holds in that order alone.
-    delta
-        Probability in (0, 1).
-    orders
-        Orders :math:`a > 1`.
+    delta : probability in (0, 1)
+    orders : orders :math:`a > 1`
 
     Notes
     -----
@@ -303,7 +284,7 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
 
 
 def converted(divergence: Any, k: Any, delta: float) -> Any:
-    """Return epsilon from D_a, k = a - 1, rounded up; one for each entry of an array."""
+    """Return epsilon from D_a, k = a - 1, by ``_CKS``, rounded up; one for each entry of an array."""
     higher = log1p(k)
     return (divergence + log(k) - higher - (log(delta) + higher) / k).upper
 
@@ -325,14 +306,10 @@ class Calibration:
 
     Parameters
     ----------
-    scale
-        In the units of the query.
-    epsilon, delta
-        The guarantee it is for: a loss in nats, and a probability.
-    name, source, hypotheses
-        Name of the formula, its paper, and its conditions.
-    curve
-        Exact curve of the mechanism with this noise, also its ``guarantee()``.
+    scale : in the units of the query
+    epsilon, delta : the guarantee it is for: a loss in nats, and a probability
+    name, source, hypotheses : name of the formula, its paper, and its conditions
+    curve : exact curve of the mechanism with this noise, also its ``guarantee()``
 
     Examples
     --------
@@ -362,25 +339,13 @@ class Calibration:
 
 
 def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
-    r"""Apply the classical formula, for epsilon < 1 only.
-
-    .. math::
-
-       \sigma = \sqrt{2 \log(1.25/\delta)} \; \mathrm{sensitivity}/\varepsilon
+    r"""Apply the classical :math:`\sigma = \sqrt{2 \log(1.25/\delta)} \; \mathrm{sensitivity}/\varepsilon`.
 
     Parameters
     ----------
-    epsilon
-        Loss in nats, in (0, 1): the proof stops at 1, and so does this formula.
-    delta
-        Probability in (0, 1).
-    sensitivity
-        l2-sensitivity, above 0, in the units of the query.
-
-    Raises
-    ------
-    DomainError
-        If epsilon is not below 1; the exact calibration has no such limit.
+    epsilon : loss in nats, in (0, 1), where the formula is proved; ``exact_gaussian`` has no such limit
+    delta : probability in (0, 1)
+    sensitivity : l2-sensitivity, above 0, in the units of the query
 
     Examples
     --------
@@ -400,22 +365,17 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
 
 
 def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
-    r"""Find the least sigma of a Gaussian mechanism for (epsilon, delta)-DP.
-
-    .. math::
-
-       \delta_{G_\mu}(\varepsilon) \le \delta, \quad \mu = \mathrm{sensitivity}/\sigma
+    r"""Find the least :math:`\sigma` of a Gaussian mechanism for (epsilon, delta)-DP.
 
     Parameters
     ----------
-    epsilon
-        Loss in nats, at least 0.
-    delta, sensitivity
-        As in ``classical_gaussian``.
+    epsilon : loss in nats, at least 0
+    delta, sensitivity : as in ``classical_gaussian``
 
     Notes
     -----
-    Balle, Wang 2018, Theorem 8, solved from the safe side for the upper bound on delta.
+    :math:`\delta_{G_\mu}(\varepsilon) \le \delta` for :math:`\mu = \mathrm{sensitivity}/\sigma` (Balle, Wang
+    2018, Theorem 8), solved from the safe side for the upper bound on delta.
 
     Examples
     --------
@@ -435,12 +395,9 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
 
     Parameters
     ----------
-    epsilon
-        Loss in nats of all queries together, positive.
-    n
-        Number of queries, at least 1.
-    sensitivity
-        l1-sensitivity of each, above 0, in the units of the query.
+    epsilon : loss in nats of all queries together, positive
+    n : number of queries, at least 1
+    sensitivity : l1-sensitivity of each, above 0, in the units of the query
 
     Notes
     -----
@@ -459,18 +416,12 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
 
 
 def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
-    r"""Apply advanced composition to Laplace noise for n queries.
-
-    .. math::
-
-       \mathrm{scale} = \mathrm{sensitivity} \, \sqrt{n/(2 \rho)}
+    r"""Apply advanced composition to Laplace noise for n queries: scale = sensitivity sqrt(n/(2 rho)).
 
     Parameters
     ----------
-    epsilon, n, sensitivity
-        As in ``laplace_basic``.
-    delta
-        Probability in (0, 1).
+    epsilon, n, sensitivity : as in ``laplace_basic``
+    delta : probability in (0, 1)
 
     Notes
     -----

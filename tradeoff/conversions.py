@@ -114,18 +114,12 @@ _FINE = 1e-11  # accuracy of log w (``_ends``) at the end of a region, where a l
 
 
 def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
-    r"""Bound from below every mechanism with zero-concentrated differential privacy, in both orders.
-
-    .. math::
-
-       D_a \le \xi + \rho a \quad \text{for all } a > 1
+    r"""Bound mechanisms with :math:`D_a \le \xi + \rho a` for all :math:`a > 1`, in both orders, from below.
 
     Parameters
     ----------
-    rho
-        Parameter of zero-concentrated differential privacy, in [0, 1e6].
-    xi
-        Constant part, in [0, 1e6]; 0 for :math:`\rho`-zCDP.
+    rho : parameter of zero-concentrated differential privacy, in [0, 1e6]
+    xi : constant part, in [0, 1e6]; 0 for :math:`\rho`-zCDP
 
     Returns
     -------
@@ -148,7 +142,7 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
     (0.516, 0.611)
     """
     # A filter may exceed its limit of 1e6 by a hair.
-    return _from_zcdp(*(number(name, value, 0, 1.001e6) for name, value in (("rho", rho), ("xi", xi))))
+    return _from_zcdp(number("rho", rho, 0, 1.001e6), number("xi", xi, 0, 1.001e6))
 
 
 @lru_cache(maxsize=64)
@@ -190,11 +184,6 @@ def from_renyi(
     TradeOff
         A lower bound, symmetric if both orders are bounded: a polygon, or ``PureDP`` if only the largest loss
         is given.
-
-    Raises
-    ------
-    DomainError
-        If an order or a bound is out of range, none is given, or the function raises.
 
     Notes
     -----

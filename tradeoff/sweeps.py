@@ -102,13 +102,11 @@ class Table(Exported, Displayed):
 
         Parameters
         ----------
-        pivot
-            Parameter whose values become the columns; the cells are the only answer, or the upper bound.
+        pivot : parameter whose values become the columns; the cells are the only answer, or the upper bound
         digits
             Significant digits of answers, rounded to their safe side, or to the nearest where there is none;
             default: six, and all digits where there is none.
-        caption, label
-            Of a ``table`` environment around it; default: the ``tabular`` alone.
+        caption, label : of a ``table`` environment around it; default: the ``tabular`` alone
 
         Examples
         --------
