@@ -98,13 +98,6 @@ Part = Mechanism | Concentrated | None  # an event as a part of a plan; None has
 _OPEN = ApproximateDP(0.0, 1.0)  # no privacy at all
 
 
-class Rule(NamedTuple):
-    """Function of a ``Reader`` and of the fields that its other parameters name, and its relations."""
-
-    read: Callable[..., Part]
-    relations: tuple[Relation, ...] = RELATIONS
-
-
 def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
     """Read e^(-a |x|); a = 0, which is not a law, has no privacy in dp_accounting."""
     a = number("noise_parameter", noise_parameter, 0, open_high=True)
@@ -161,7 +154,7 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
     pending = [event] if reader.relation == "REPLACE_SPECIAL" else []
     while pending:
         each = pending.pop()
-        if (name := _class_name(each)) not in {f"{each}DpEvent" for each in sums.split()}:
+        if (name := _class_name(each)).removesuffix("DpEvent") not in sums.split():
             raise PlanError(
                 f"an event in a PoissonSampledDpEvent must be a sum under REPLACE_SPECIAL, got {name}: "
                 "its answers may show that a special record is there"
@@ -169,7 +162,7 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
         pending += [*getattr(each, "events", ()), *([each.event] if hasattr(each, "event") else ())]
     if reader.relation == "REPLACE_ONE":
         sigma = reader.noise("PoissonSampledDpEvent", event)
-        return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
+        return mechanisms.SubsampledGaussian(sigma, p, adjacency="replace-one")
     match list(inner.mechanisms.items()):
         case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
             return mechanisms.SubsampledGaussian(sigma, p)
@@ -190,9 +183,7 @@ def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: An
     """Read a Gaussian on a batch drawn with replacement; the rate of the mechanism is draws over records."""
     n, draws = count("source_dataset_size", source_dataset_size, 1), count("sample_size", sample_size, 1)
     sigma = reader.noise("SampledWithReplacementDpEvent", event)
-    return mechanisms.SubsampledGaussian(
-        noise_multiplier=sigma, sample_rate=ratio(draws, n), scheme="with-replacement", batch_size=draws
-    )
+    return mechanisms.SubsampledGaussian(sigma, ratio(draws, n), "with-replacement", batch_size=draws)
 
 
 def _allocated(reader: Reader, event: Any, num_selected: Any, num_steps: Any) -> Part:
@@ -225,56 +216,58 @@ def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
     return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
 
 
-RULES = {  # by the name of an event; compositions are separate
-    "NoOpDpEvent": Rule(lambda _: None),
-    "NonPrivateDpEvent": Rule(lambda _: _OPEN),
-    "GaussianDpEvent": Rule(
-        lambda reader, noise_multiplier: mechanisms.Gaussian(
-            noise_multiplier=float((Bounds.of(noise_multiplier) / reader.per_record).lower)
-        )
+# By the name of an event without "DpEvent": a function of a ``Reader`` and of the fields that its other
+# parameters name. Compositions are separate.
+RULES: dict[str, Callable[..., Part]] = {
+    "NoOp": lambda _: None,
+    "NonPrivate": lambda _: _OPEN,
+    "Gaussian": lambda reader, noise_multiplier: mechanisms.Gaussian(
+        noise_multiplier=float((Bounds.of(noise_multiplier) / reader.per_record).lower)
     ),
-    "LaplaceDpEvent": Rule(
-        lambda reader, noise_multiplier: mechanisms.Laplace(
-            scale=noise_multiplier, sensitivity=float(reader.per_record)
-        )
+    "Laplace": lambda reader, noise_multiplier: mechanisms.Laplace(
+        scale=noise_multiplier, sensitivity=float(reader.per_record)
     ),
-    "EpsilonDeltaDpEvent": Rule(
-        lambda _, epsilon, delta: (
-            _OPEN if number("epsilon", epsilon, 0) == math.inf else ApproximateDP(epsilon, delta)
-        )
+    "EpsilonDelta": lambda _, epsilon, delta: (
+        _OPEN if number("epsilon", epsilon, 0) == math.inf else ApproximateDP(epsilon, delta)
     ),
-    "ZCDpEvent": Rule(
-        lambda _, rho, xi: Concentrated(
-            number("rho", rho, 0, open_high=True), number("xi", xi, 0, open_high=True)
-        )
+    "ZC": lambda _, rho, xi: Concentrated(
+        number("rho", rho, 0, open_high=True), number("xi", xi, 0, open_high=True)
     ),
-    "ExponentialMechanismDpEvent": Rule(lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon)),
-    "PermuteAndFlipDpEvent": Rule(lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon)),
-    "MixtureOfGaussiansDpEvent": Rule(
-        lambda _, standard_deviation, sensitivities, sampling_probs: mechanisms.MixtureOfGaussians(
+    "ExponentialMechanism": lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
+    "PermuteAndFlip": lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon),
+    "MixtureOfGaussians": lambda _, standard_deviation, sensitivities, sampling_probs: (
+        mechanisms.MixtureOfGaussians(
             standard_deviation,
             tuple(_list("sensitivities", sensitivities)),
             tuple(_list("sampling_probs", sampling_probs)),
-        ),
-        ("ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL"),
+        )
     ),
-    "TruncatedSubsampledGaussianDpEvent": Rule(
+    "TruncatedSubsampledGaussian": (
         lambda reader, noise_multiplier, sampling_probability, truncated_batch_size, dataset_size: (
             mechanisms.TruncatedSubsampledGaussian(
                 noise_multiplier, sampling_probability, truncated_batch_size, dataset_size, reader.adjacency
             )
-        ),
-        ("ADD_OR_REMOVE_ONE", "REPLACE_ONE"),
+        )
     ),
-    "DiscreteLaplaceDpEvent": Rule(_discrete_laplace),
-    "DiscreteGaussianDpEvent": Rule(_discrete_gaussian),
-    "RandomizedResponseDpEvent": Rule(_randomized_response, ("REPLACE_ONE", "REPLACE_SPECIAL")),
-    "PoissonSampledDpEvent": Rule(_poisson),
-    "SampledWithoutReplacementDpEvent": Rule(_fixed_size, ("REPLACE_ONE",)),
-    "SampledWithReplacementDpEvent": Rule(_drawn, ("REPLACE_ONE",)),
-    "RandomAllocationDpEvent": Rule(_allocated, ("ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")),
-    "SingleEpochTreeAggregationDpEvent": Rule(_tree, ("REPLACE_SPECIAL",)),
-    "RepeatAndSelectDpEvent": Rule(_repeated),
+    "DiscreteLaplace": _discrete_laplace,
+    "DiscreteGaussian": _discrete_gaussian,
+    "RandomizedResponse": _randomized_response,
+    "PoissonSampled": _poisson,
+    "SampledWithoutReplacement": _fixed_size,
+    "SampledWithReplacement": _drawn,
+    "RandomAllocation": _allocated,
+    "SingleEpochTreeAggregation": _tree,
+    "RepeatAndSelect": _repeated,
+}
+
+_RELATIONS_OF: dict[str, tuple[Relation, ...]] = {  # of rules that are not for all of them
+    "MixtureOfGaussians": ("ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL"),
+    "TruncatedSubsampledGaussian": ("ADD_OR_REMOVE_ONE", "REPLACE_ONE"),
+    "RandomizedResponse": ("REPLACE_ONE", "REPLACE_SPECIAL"),
+    "SampledWithoutReplacement": ("REPLACE_ONE",),
+    "SampledWithReplacement": ("REPLACE_ONE",),
+    "RandomAllocation": ("ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL"),
+    "SingleEpochTreeAggregation": ("REPLACE_SPECIAL",),
 }
 
 
@@ -291,12 +284,7 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
         A ``NeighboringRelation`` or its name; default: that of an accountant, or ADD_OR_REMOVE_ONE.
         REPLACE_SPECIAL (a record becomes zero) has the pairs of add/remove for every event that is a sum.
         Under REPLACE_ONE the sensitivity of Gaussian and Laplace events, which is stated per record, counts
-        twice: a sum moves by up to :math:`2 C`.
-
-    Raises
-    ------
-    PlanError
-        If a part cannot be accounted for, or not under this relation; the message names it.
+        twice: a sum moves by up to :math:`2 C`. ``PlanError`` names a part without a rule for the relation.
 
     Examples
     --------
@@ -325,13 +313,15 @@ def _read(event: Any, name: str, reader: Reader) -> Part:
     if not name.endswith("DpEvent") or isinstance(event, type):
         way = "use builder.build(), accountant.ledger or from_pld(distribution)"
         raise PlanError(f"event must be a DpEvent, got a {name}; {way}")
-    if name not in RULES:
-        known = f"ComposedDpEvent, SelfComposedDpEvent, {', '.join(RULES)}"
+    kind = name.removesuffix("DpEvent")
+    if kind not in RULES:
+        known = ", ".join(f"{each}DpEvent" for each in ("Composed", "SelfComposed", *RULES))
         raise PlanError(f"event must be one of {known}, got {shown(event)}")
-    read, relations = RULES[name]
+    relations = _RELATIONS_OF.get(kind, RELATIONS)
     if reader.relation not in relations:
         rule = f"neighboring_relation must be {' or '.join(relations)} for a {name}"
         raise PlanError(f"{rule}, got {reader.relation}")
+    read = RULES[kind]
     names = list(signature(read).parameters)[1:]
     values = dict(zip(names, _fields(event, *names), strict=True))
     for each in values.keys() & {"noise_multiplier", "standard_deviation"}:
