@@ -46,10 +46,8 @@ for name in ("calibrate", "certify", "compare", "compose", "dp_sgd", "init", "ki
 def install_completion(shell: Literal["bash", "fish", "zsh"] | None = None) -> None:
     """Install tab completion of commands and flags; restart the shell afterwards.
 
-    Parameters
-    ----------
-    shell
-        Shell whose files are written; default: the shell that runs the command.
+    Args:
+        shell: Shell whose files are written; default: the shell that runs the command.
     """
     print(f"Completion written to {plain(app.install_completion(shell=shell))}")
 

@@ -1,4 +1,7 @@
-"""The commands on plan files and certificates, from init to verify; ledgers have commands of their own."""
+"""The commands on plan files and certificates, from init to verify; ledgers have commands of their own.
+
+The docstring of a command is its help, with one flag a line below Args.
+"""
 
 from __future__ import annotations
 
@@ -80,22 +83,13 @@ def dp_sgd(
     Give --batch-size and --dataset-size, or --sample-rate; and --epochs or --steps. The default question is
     epsilon at delta = 1e-5.
 
-    Parameters
-    ----------
-    noise_multiplier
-        Standard deviation of the noise over the clipping norm.
-    batch_size
-        Expected number of records in a batch.
-    dataset_size
-        Number of records.
-    epochs
-        Number of passes over the records.
-    sample_rate
-        Probability with which each record is in a batch.
-    steps
-        Number of steps.
-    questions, precision, form
-        The questions, how to answer, and the form of the output.
+    Args:
+        noise_multiplier: Standard deviation of the noise over the clipping norm.
+        batch_size: Expected number of records in a batch.
+        dataset_size: Number of records.
+        epochs: Number of passes over the records.
+        sample_rate: Probability with which each record is in a batch.
+        steps: Number of steps.
     """
     from tradeoff.mechanisms.plan import dp_sgd as training
     from tradeoff.spec import PlanFile
@@ -119,10 +113,8 @@ def dp_sgd(
 def init(plan: Path = Path("plan.toml")) -> None:
     """Write a plan file with comments, to be edited.
 
-    Parameters
-    ----------
-    plan
-        File to write; it must not exist.
+    Args:
+        plan: File to write; it must not exist.
     """
     if plan.exists():
         raise DomainError(f"PLAN must be a new file, got {str(plan)!r}")
@@ -222,29 +214,18 @@ def calibrate(
     The target is --epsilon with --delta, --mu (with --failure), --beta with --alpha, or --advantage; it is
     met for every ordered pair of neighbours. The guarantee reached follows the plan as comments.
 
-    Parameters
-    ----------
-    vary
-        Parameter to find, such as mechanism[2].noise_multiplier: mechanisms are counted from 1. Several
-        separated by commas are one value.
-    epsilon
-        Largest privacy loss, in nats; with --delta.
-    delta
-        Probability at which that loss holds.
-    mu
-        Largest mu of a Gaussian bound on the whole curve.
-    failure
-        Probability that mu may leave out; default: 0.
-    alpha
-        Type I error; with --beta.
-    beta
-        Smallest type II error there.
-    advantage
-        Largest advantage of an attack, its true-positive rate less its false-positive rate.
-    tol
-        Relative width within which the parameter is bounded.
-    write
-        Write the parameter into the file instead of printing the plan; the rest is unchanged.
+    Args:
+        vary: Parameter to find, such as mechanism[2].noise_multiplier: mechanisms are counted from 1. Several
+            separated by commas are one value.
+        epsilon: Largest privacy loss, in nats; with --delta.
+        delta: Probability at which that loss holds.
+        mu: Largest mu of a Gaussian bound on the whole curve.
+        failure: Probability that mu may leave out; default: 0.
+        alpha: Type I error; with --beta.
+        beta: Smallest type II error there.
+        advantage: Largest advantage of an attack, its true-positive rate less its false-positive rate.
+        tol: Relative width within which the parameter is bounded.
+        write: Write the parameter into the file instead of printing the plan; the rest is unchanged.
     """
     from tradeoff.design.calibration import KINDS
     from tradeoff.design.calibration import calibrate as find_parameter
@@ -299,12 +280,8 @@ def compare(
 ) -> None:
     """Compare the exact answers for a plan with those of other methods, each error with its sign.
 
-    Parameters
-    ----------
-    method
-        Methods to compare, one or more; default: all that apply.
-    questions, form
-        The questions, and the form of the output.
+    Args:
+        method: Methods to compare, one or more; default: all that apply.
     """
     form.check()
     content = read_plan(plan)
@@ -338,17 +315,11 @@ def report(
 ) -> None:
     """Write a report of a plan: answers with certificates, one mu with its regret, curves, assumptions.
 
-    Parameters
-    ----------
-    output
-        HTML file to write; it opens without a network.
-    failure
-        Probability that the reported mu may leave out.
-    registry
-        Write instead an entry for the registry of deployments of differential privacy, as JSON; null marks
-        facts that no plan has.
-    questions
-        The questions.
+    Args:
+        output: HTML file to write; it opens without a network.
+        failure: Probability that the reported mu may leave out.
+        registry: Write instead an entry for the registry of deployments of differential privacy, as JSON;
+            null marks facts that no plan has.
     """
     target = check_target(output, (".json",) if registry else (".html", ".htm"), "--output")
     text = read_source(plan)
@@ -388,14 +359,9 @@ def certify(
 
     The answers hold for every ordered pair of neighbours.
 
-    Parameters
-    ----------
-    output
-        JSON file to write.
-    questions
-        The questions.
-    tol
-        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    Args:
+        output: JSON file to write.
+        tol: Width the bounds must reach: absolute for epsilon, relative for delta and beta.
     """
     target = check_target(output, (".json",), "--output")
     content = read_plan(plan)
@@ -415,10 +381,8 @@ def certify(
 def verify(certificate: Path) -> None:
     """Verify certificates from the laws they list: exit code 1 if a bound is not proved.
 
-    Parameters
-    ----------
-    certificate
-        File written by `tradeoff certify` or Certificate.to_json; - reads stdin.
+    Args:
+        certificate: File written by `tradeoff certify` or Certificate.to_json; - reads stdin.
     """
     from tradeoff.proofs.certificate import parse_certificates, read_certificates
     from tradeoff.proofs.verify import verify as prove

@@ -41,25 +41,16 @@ def init(
 ) -> None:
     """Create a ledger with one budget: --mu, --rho, --epsilon (with --delta or --order), or rounds of DP-SGD.
 
-    Parameters
-    ----------
-    mu
-        Budget of Gaussian differential privacy: squares of mu add up.
-    rho
-        Budget of zero-concentrated differential privacy: rho adds up.
-    epsilon
-        Total loss in nats: with --delta through zCDP, alone as a sum of pure losses; with --order
-        the Renyi divergence of that order, which benefits from sampling.
-    delta
-        Total failure probability.
-    order
-        Order of a Renyi divergence, above 1.
-    noise_multiplier
-        Of DP-SGD, composed exactly: its rounds are spent with --kind subsampled-gaussian.
-    sample_rate
-        Of DP-SGD: the probability of a record to be in a round.
-    rounds
-        Number of rounds of DP-SGD.
+    Args:
+        mu: Budget of Gaussian differential privacy: squares of mu add up.
+        rho: Budget of zero-concentrated differential privacy: rho adds up.
+        epsilon: Total loss in nats: with --delta through zCDP, alone as a sum of pure losses; with --order
+            the Renyi divergence of that order, which benefits from sampling.
+        delta: Total failure probability.
+        order: Order of a Renyi divergence, above 1.
+        noise_multiplier: Of DP-SGD, composed exactly: its rounds are spent with --kind subsampled-gaussian.
+        sample_rate: Of DP-SGD: the probability of a record to be in a round.
+        rounds: Number of rounds of DP-SGD.
     """
     from tradeoff import filters
 
@@ -95,18 +86,12 @@ def spend(
 ) -> None:
     """Record a mechanism if the budget allows it, or refuse it with exit code 2.
 
-    Parameters
-    ----------
-    kind
-        Kind of mechanism, as in plan files.
-    count
-        Number of runs, as one step; from 1.
-    adjacency
-        Neighbours, as in plan files: add-remove or replace-one.
-    head
-        The head that the ledger must have.
-    parameters
-        Parameters of the kind, as in plan files: --noise-multiplier 10.
+    Args:
+        kind: Kind of mechanism, as in plan files.
+        count: Number of runs, as one step; from 1.
+        adjacency: Neighbours, as in plan files: add-remove or replace-one.
+        head: The head that the ledger must have.
+        parameters: Parameters of the kind, as in plan files: --noise-multiplier 10.
     """
     from tradeoff.mechanisms import Plan
     from tradeoff.spec.plan_file import MECHANISMS, read_mechanism
@@ -132,10 +117,8 @@ def spend(
 def status(file: File, *, as_json: Json = False) -> None:
     """Print the promise, and the spent and the remaining budget.
 
-    Parameters
-    ----------
-    as_json
-        Print it as JSON.
+    Args:
+        as_json: Print it as JSON.
     """
     entry = _ledger(file).last
     if as_json:
@@ -165,10 +148,8 @@ def steps(file: File) -> None:
 def verify(file: File, *, head: str | None = None) -> None:
     """Check every entry and the chain of hashes.
 
-    Parameters
-    ----------
-    head
-        An earlier head: only with it can a file that was restored to an older state be detected.
+    Args:
+        head: An earlier head: only with it can a file that was restored to an older state be detected.
     """
     head_now = _ledger(file).verify(head)
     _print(f"{file}: every entry is as it was written\nhead {head_now}")
@@ -180,10 +161,8 @@ def export(
 ) -> None:
     """Print all entries as JSON or CSV.
 
-    Parameters
-    ----------
-    form
-        json or csv.
+    Args:
+        form: json or csv.
     """
     ledger = _ledger(file)
     sys.stdout.write(ledger.to_csv() if form == "csv" else ledger.to_json() + "\n")

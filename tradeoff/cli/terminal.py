@@ -51,14 +51,10 @@ Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False
 class Questions:
     """Questions on the command line, which replace those of a plan file.
 
-    Parameters
-    ----------
-    delta
-        Probabilities at which to bound epsilon; one or more.
-    epsilon
-        Losses in nats at which to bound delta; one or more.
-    alpha
-        Type I errors at which to bound the smallest type II error beta; one or more.
+    Args:
+        delta: Probabilities at which to bound epsilon; one or more.
+        epsilon: Losses in nats at which to bound delta; one or more.
+        alpha: Type I errors at which to bound the smallest type II error beta; one or more.
     """
 
     delta: Numbers = ()
@@ -71,15 +67,11 @@ class Questions:
 class Precision:
     """Answers to print, and how narrow.
 
-    Parameters
-    ----------
-    mu
-        Also print the least mu of a Gaussian bound on the whole curve. It is exact, and always printed, where
-        all mechanisms are Gaussian; elsewhere it takes longer than other questions.
-    failure
-        Probability that mu may leave out, with --mu; default: 1e-10.
-    tol
-        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    Args:
+        mu: Also print the least mu of a Gaussian bound on the whole curve. It is exact, and always printed,
+            where all mechanisms are Gaussian; elsewhere it takes longer than other questions.
+        failure: Probability that mu may leave out, with --mu; default: 1e-10.
+        tol: Width the bounds must reach: absolute for epsilon, relative for delta and beta.
     """
 
     mu: Flag = False
@@ -92,16 +84,11 @@ class Precision:
 class Form:
     """Form of the output.
 
-    Parameters
-    ----------
-    plot
-        Draw the trade-off curve, or the profiles of all methods, into this file: .png, .svg or .pdf.
-    as_json
-        Print the answers as JSON.
-    as_csv
-        Print the answers as CSV, with every digit.
-    as_latex
-        Print the answers as a LaTeX table for the package booktabs, bounds rounded outward.
+    Args:
+        plot: Draw the trade-off curve, or the profiles of all methods, into this file: .png, .svg or .pdf.
+        as_json: Print the answers as JSON.
+        as_csv: Print the answers as CSV, with every digit.
+        as_latex: Print the answers as a LaTeX table for the package booktabs, bounds rounded outward.
     """
 
     plot: Path | None = None
