@@ -206,7 +206,7 @@ to.certify(G(1), "mu", 0.1) => question must be one of 'delta', 'epsilon', 'beta
 to.certify(G(1), "beta", 2.0) => alpha must be in
 to.certify(to.approximate_dp(1, 0.1), "epsilon", 0.05) => delta must be above the mass at infinity
 to.certify(M.Gaussian(noise_multiplier=1), "delta", 1.0) => KindError: guarantee
-to.compare(to.Plan({})) => KindError: use .guarantee()
+to.compare(to.Plan({})) => KindError: .guarantee()
 to.compare(G(1), ["ctl"]) => method must be one of 'clt', …, got 'ctl'
 to.compare(G(1), ["clt"])["nothing"] => method must be one of …, got 'nothing'
 to.compare(G(1), [], delta=["small"]) => delta

@@ -101,9 +101,11 @@ def latex(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = Tr
     return TextTable(rows, ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
 
 
-def finite(value: float) -> float | str:
-    """Return ``value``, or its name if it is infinite."""
-    return f"{value:g}" if math.isinf(value) else value
+def finite(value: Any) -> Any:
+    """Return plain data for JSON, which has no infinity ("inf" or "-inf") and no NaN (null)."""
+    if not isinstance(value, float):
+        return value
+    return None if math.isnan(value) else f"{value:g}" if math.isinf(value) else value
 
 
 def answer_query(

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import reals
 from tradeoff.display import Displayed, TextTable, exactly, rounded
-from tradeoff.errors import KindError, TradeOffError, domain, shown
+from tradeoff.errors import TradeOffError, domain
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.report.answers import PARAMETERS, SYMBOLS, Answers, answer_query, composition, finite
 from tradeoff.report.methods import METHODS, Claim, claim_of, evaluate_each
@@ -125,12 +125,8 @@ class Row:
 
 def _plain(quantity: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values for JSON: NaN as null, infinities as text, ``argument`` under its name, as "delta"."""
-    result: dict[str, Any] = {}
-    for name, value in values.items():
-        is_float = isinstance(value, float)
-        plain = None if is_float and np.isnan(value) else finite(value) if is_float else value
-        result[PARAMETERS[quantity] if name == "argument" else name] = plain
-    return result
+    names = {"argument": PARAMETERS[quantity]}
+    return {names.get(name, name): finite(value) for name, value in values.items()}
 
 
 def compare_claim(name: str, claim: Claim | str, exact: Answers, beta_bounds: Bounds) -> Row:
@@ -244,16 +240,15 @@ class Comparison(Exported, Displayed):
         reasons = [f"{method} does not apply: {reason}." for method, reason in self.declined.items()]
         return [*legend, *worst, *reasons, *self.curve.caveats]
 
+    def _layout(self, digits: int, *, errors: bool) -> TextTable:
+        header, notes = self.header(), self.notes(errors=errors)
+        sides = "<<" + ">" * (len(header) - 2)
+        return TextTable(self.table(digits, errors=errors), header, notes=notes, sides=sides)
+
     def grid(self, width: int = 100) -> TextTable:
         """Return the table with as many digits, and if possible errors, as fit into ``width`` columns."""
-        header = self.header()
-        # Significant digits, and whether errors are shown: the first layout that fits is taken.
-        for digits, errors in ((5, True), (5, False), (4, False), (3, False)):
-            rows, notes = self.table(digits, errors=errors), self.notes(errors=errors)
-            result = TextTable(rows, header, notes=notes, sides="<<" + ">" * (len(header) - 2))
-            if result.width <= width:
-                break
-        return result
+        layouts = (self._layout(5, errors=True), *(self._layout(n, errors=False) for n in (5, 4, 3)))
+        return next((each for each in layouts if each.width <= width), layouts[-1])
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data: the exact answers and one object for each method."""
@@ -297,12 +292,11 @@ class Comparison(Exported, Displayed):
         pivot : put questions down and methods across
         caption, label : of a ``table`` environment around it; default: the ``tabular`` alone
         """
-        lines = [self.header(), *self.table(digits, errors=errors)]
+        result = self._layout(digits, errors=errors)
         if pivot:
-            lines = [list(column) for column in zip(*lines, strict=True)]
-        sides = ("<" if pivot else "<<") + ">" * (len(lines[0]) - (1 if pivot else 2))
-        notes = self.notes(errors=errors)
-        return TextTable(lines[1:], lines[0], notes=notes, sides=sides).latex(caption, label)
+            columns, *rows = zip(result.columns, *result.rows, strict=True)
+            result = result._replace(rows=rows, columns=columns, sides="<" + ">" * (len(columns) - 1))
+        return result.latex(caption, label)
 
     def figure(self, kind: Kind = "profile") -> Figure:
         """Draw one panel per method: the exact curve, and the method as dashes, red if it under-reports."""
@@ -318,7 +312,7 @@ def compare(
     delta: ArrayLike = (1e-5,),
     epsilon: ArrayLike = (1.0,),
     alpha: ArrayLike = (0.01,),
-    step: Callable[[str], Any] | None = None,
+    step: Callable[[str], Any] = lambda _: None,
 ) -> Comparison:
     """Compare the exact answers of a curve with those of limit theorems and textbook composition.
 
@@ -350,29 +344,24 @@ def compare(
     In brackets: the answer less the exact one.
     one Gaussian, unsafe by at least: epsilon -0.63 at delta = 0.001; beta +0.17 at alpha = 0.19.
     """
-    if not isinstance(curve, TradeOff):
-        remedy = "use .guarantee() of a mechanism or a plan"
-        raise KindError(f"curve must be a curve, got {shown(curve)}; {remedy}")
     given = {"delta": delta, "epsilon": epsilon, "alpha": alpha}
     values: Any = {name: np.atleast_1d(reals(name, at)).ravel().tolist() for name, at in given.items()}
-    exact = answer_query(curve, **values)
+    exact = answer_query(operand(curve), **values)
     beta = curve.bounds(ALPHAS)
     if not isinstance(methods, Iterable | None):
         raise domain("methods", methods, "names, or a mapping from names to curves")
     names = list(METHODS) if methods is None else [methods] if isinstance(methods, str) else list(methods)
     if not isinstance(methods, Mapping) and (unknown := [name for name in names if name not in METHODS]):
         raise domain("method", unknown[0], f"one of {', '.join(map(repr, METHODS))}")
-    rows: list[Row] = []
-    for name in names:
-        if step is not None:
-            step(name)
-        claim: Claim | str
+
+    def claim(name: str) -> Claim | str:
+        step(name)
         if isinstance(methods, Mapping):
-            claim = claim_of(name, methods[name])
-        else:
-            try:
-                claim = claim_of(name, METHODS[name](composition(curve)))
-            except TradeOffError as error:  # the method does not apply
-                claim = str(error)
-        rows.append(compare_claim(name, claim, exact, beta))
-    return Comparison(curve, exact, tuple(rows), beta)
+            return claim_of(name, methods[name])
+        try:
+            return claim_of(name, METHODS[name](composition(curve)))
+        except TradeOffError as error:  # the method does not apply
+            return str(error)
+
+    rows = tuple(compare_claim(name, claim(name), exact, beta) for name in names)
+    return Comparison(curve, exact, rows, beta)

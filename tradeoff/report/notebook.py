@@ -18,13 +18,11 @@ from tradeoff.curves.product import Tensor
 from tradeoff.display import typeset_power
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.families.laplace import Laplace
-from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
+from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.tabulate import BetaOperator
-from tradeoff.operators.unary import Assumed, Group, Inverse
+from tradeoff.operators.unary import Inverse
 from tradeoff.symbolic.formula import Symbolic
 
 
@@ -36,9 +34,12 @@ def latex(curve: Any) -> str:
         name = re.sub("[A-Z][a-z]+|BR", r"\\mathrm{\g<0>}", curve.pattern).replace(",", ", ")
         return name % _number(getattr(curve, curve.parameter))
     if isinstance(curve, Derived):
-        inside = [*map(latex, curve.operands), *(_text(str(each)) for each in curve.parameters)]
+        flat = (
+            ", ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in curve.parameters
+        )
+        inside = [*map(latex, curve.operands), *map(_text, flat)]
         return rf"\operatorname{{{curve.name}}}{_brackets(*inside)}"
-    return _text(repr(curve))
+    return _text(curve.notation)
 
 
 def equation(curve: Any) -> str:
@@ -133,44 +134,14 @@ def _envelope(curve: Envelope) -> str:
     return rf"\min\left\{{\,\cdot\,, \cdot^{{-1}}\right\}}^{{**}}{_brackets(latex(f))}"
 
 
-def _set(name: str, curve: Derived) -> str:
-    """Return the operator ``name`` with the operands in braces."""
-    return rf"{name}\left\{{{', '.join(map(latex, curve.operands))}\right\}}"
-
-
-def _mixtures(f: GaussianMixtures) -> str:
-    """Return T(P, Q) with the weights and the normal laws of both sides."""
-    variance = rf"{_number(f.sigma)}^2" if f.sigma != 1 else "1"
-    sides = (
-        " + ".join(
-            rf"{'' if w == 1 else _number(w)}\mathcal{{N}}{_brackets(_number(a), variance)}"
-            for a, w in sorted(side.items())
-        )
-        for side in (f.null, f.alternative)
-    )
-    return rf"T{_brackets(*sides)}"
-
-
 # LaTeX of a curve, in the notation of the literature (Dong, Roth, Su 2022), by its class.
 _FORMS: Mapping[type, Callable[[Any], str]] = {
     Identity: lambda _: r"\mathrm{Id}",
-    GaussianMixtures: _mixtures,
     Symbolic: lambda f: _number(f.expr, bracket=False),
     Tensor: _product,
     Subsampled: _subsampled,
     Envelope: _envelope,
-    ProfileSymmetrised: lambda f: rf"\operatorname{{Symm}}{_brackets(latex(f.operands[0]))}",
     Inverse: lambda f: _power(f.operands[0], "-1"),
-    Group: lambda f: rf"1 - \left(1 - {latex(f.operands[0])}\right)^{{\circ {f.k}}}",
-    Maximum: lambda f: _set(r"\max", f),
-    HullOfMinimum: lambda f: _set(r"\min", f) + "^{**}",
-    Mixture: lambda f: (
-        r"\operatorname{mixture}"
-        + _brackets(
-            *(rf"{_number(float(w))}\colon {latex(g)}" for g, w in zip(f.operands, f.shares, strict=True))
-        )
-    ),
-    Assumed: lambda f: rf"{latex(f.operands[0])}\ \text{{(with assumptions)}}",
 }
 
 
