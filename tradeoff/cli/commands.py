@@ -18,27 +18,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from tradeoff.atomic_write import atomic_write
-from tradeoff.cli.terminal import (
-    NO_QUESTIONS,
-    TEXT,
-    USUAL,
-    Flag,
-    Form,
-    Integer,
-    Output,
-    Precision,
-    Questions,
-    Source,
-    compose_plan,
-    print_json,
-    progress,
-    read_plan,
-    read_questions,
-    read_source,
-    read_stdin,
-    screen,
-    show,
-)
+from tradeoff.cli import terminal
+from tradeoff.cli.terminal import Flag, Form, Integer, Output, Precision, Questions, Source
 from tradeoff.display import TextTable, exactly, plain
 from tradeoff.errors import DomainError, VerificationError
 from tradeoff.report.styles import check_target, save
@@ -74,9 +55,9 @@ def dp_sgd(
     epochs: float | None = None,
     sample_rate: float | None = None,
     steps: Integer | None = None,
-    questions: Questions = NO_QUESTIONS,
-    precision: Precision = USUAL,
-    form: Form = TEXT,
+    questions: Questions = terminal.NO_QUESTIONS,
+    precision: Precision = terminal.USUAL,
+    form: Form = terminal.TEXT,
 ) -> None:
     """Print bounds for a DP-SGD training run with Poisson batches, for add/remove neighbours.
 
@@ -133,18 +114,22 @@ def kinds() -> None:
         keys = (texts.get(each, f"{{}} = {each!r}").format(name) for name, each in defaults.items())
         rows.append((kind, ", ".join(keys)))
     notes = ["A key followed by ? is optional. Every mechanism also takes count, its number of runs."]
-    show(TextTable(rows, ("kind", "keys"), "Mechanisms of plan files", notes, sides="<<"))
+    terminal.show(TextTable(rows, ("kind", "keys"), "Mechanisms of plan files", notes, sides="<<"))
 
 
 def compose(
-    plan: Source, *, questions: Questions = NO_QUESTIONS, precision: Precision = USUAL, form: Form = TEXT
+    plan: Source,
+    *,
+    questions: Questions = terminal.NO_QUESTIONS,
+    precision: Precision = terminal.USUAL,
+    form: Form = terminal.TEXT,
 ) -> None:
     """Compose the mechanisms of a plan file, and print lower and upper bounds.
 
     The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0. Questions on
     the command line replace those of the file; the default is epsilon at delta = 1e-5.
     """
-    _print_answers(plan, read_plan(plan), questions, precision, form)
+    _print_answers(plan, terminal.read_plan(plan), questions, precision, form)
 
 
 def _print_answers(
@@ -155,14 +140,14 @@ def _print_answers(
     mu, failure, tol = precision.mu, precision.failure, precision.tol
     if failure is not None and not mu:
         raise DomainError(f"--failure must be given with --mu, got --failure {failure} alone")
-    queries = read_questions(content, questions)
+    queries = terminal.read_questions(content, questions)
 
     from tradeoff.families.gaussian import Gaussian
     from tradeoff.report.answers import COLUMNS, Answer, answer_query, csv, finite, latex, row
 
-    with progress() as step:
+    with terminal.progress() as step:
         step("composing")
-        curve = compose_plan(content.plan)
+        curve = terminal.compose_plan(content.plan)
         answers = answer_query(curve, **queries, tol=tol, step=step)
         lines, reduced = list(answers), None
         if mu or isinstance(curve, Gaussian):
@@ -178,15 +163,15 @@ def _print_answers(
             save(figure(curve, title=content.title), form.plot)
     if form.as_json:
         one = {name: finite(value) for name, value in reduced.items()} if reduced else None
-        print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
+        terminal.print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
     elif form.as_csv or form.as_latex:
         sys.stdout.write((csv if form.as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
     else:
-        show(content.plan.grid()._replace(head=content.title))
+        terminal.show(content.plan.grid()._replace(head=content.title))
         notes = _notes(content, curve, answers.reasons)
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
         notes += [f"Plot written to {form.plot}"] if form.plot is not None else []
-        show(TextTable([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))
+        terminal.show(TextTable([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))
 
 
 def _notes(content: PlanFile, curve: TradeOff, reasons: tuple[str, ...] = ()) -> list[str]:
@@ -238,8 +223,8 @@ def calibrate(
         raise DomainError("--write needs a plan file, got stdin")
     if write:
         check_target(plan, (plan.suffix.lower(),))
-    content = read_source(plan)
-    title = read_plan(plan, content).title  # raises if the file is malformed
+    content = terminal.read_source(plan)
+    title = terminal.read_plan(plan, content).title  # raises if the file is malformed
     if tuple(target) not in KINDS:
         flags = [" with ".join(f"--{name}" for name in names) for names in KINDS if set(names) <= set(given)]
         typed = ", ".join(f"--{name}" for name in target) or "no flag"
@@ -253,10 +238,10 @@ def calibrate(
     edited(1)  # raises if the plan lacks the parameter
 
     def guarantee(value: float) -> TradeOff:
-        return compose_plan(read_plan(plan, edited(value)).plan)
+        return terminal.compose_plan(terminal.read_plan(plan, edited(value)).plan)
 
     is_integer = any(find_number(content, place)[2] for place in places)
-    with progress() as step:
+    with terminal.progress() as step:
         step(f"calibrating {plain(vary)}")
         result = find_parameter(guarantee, target, integer=is_integer, tol=tol)
     text = edited(result.value)
@@ -275,8 +260,8 @@ def compare(
     plan: Source,
     *,
     method: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
-    questions: Questions = NO_QUESTIONS,
-    form: Form = TEXT,
+    questions: Questions = terminal.NO_QUESTIONS,
+    form: Form = terminal.TEXT,
 ) -> None:
     """Compare the exact answers for a plan with those of other methods, each error with its sign.
 
@@ -284,25 +269,25 @@ def compare(
         method: Methods to compare, one or more; default: all that apply.
     """
     form.check()
-    content = read_plan(plan)
-    queries = read_questions(content, questions)
+    content = terminal.read_plan(plan)
+    queries = terminal.read_questions(content, questions)
 
     from tradeoff.report.compare import compare as compare_methods
 
-    with progress() as step:
+    with terminal.progress() as step:
         step("composing")
-        result = compare_methods(compose_plan(content.plan), method or None, **queries, step=step)
+        result = compare_methods(terminal.compose_plan(content.plan), method or None, **queries, step=step)
         if form.plot is not None:
             step("drawing")
             save(result.figure(), form.plot)
     if form.as_json:
-        print_json(plan, content, result.as_json())
+        terminal.print_json(plan, content, result.as_json())
     elif form.as_csv or form.as_latex:
         sys.stdout.write(result.to_csv() if form.as_csv else result.to_latex() + "\n")
     else:
-        grid = result.grid(screen().width)
+        grid = result.grid(terminal.screen().width)
         notes = [*grid.notes, *([f"Plot written to {form.plot}"] if form.plot is not None else [])]
-        show(grid._replace(head=content.title, notes=notes))
+        terminal.show(grid._replace(head=content.title, notes=notes))
 
 
 def report(
@@ -311,7 +296,7 @@ def report(
     output: Output,
     failure: float = 1e-10,
     registry: Flag = False,
-    questions: Questions = NO_QUESTIONS,
+    questions: Questions = terminal.NO_QUESTIONS,
 ) -> None:
     """Write a report of a plan: answers with certificates, one mu with its regret, curves, assumptions.
 
@@ -322,9 +307,9 @@ def report(
             null marks facts that no plan has.
     """
     target = check_target(output, (".json",) if registry else (".html", ".htm"), "--output")
-    text = read_source(plan)
-    content = read_plan(plan, text)
-    queries = read_questions(content, questions)
+    text = terminal.read_source(plan)
+    content = terminal.read_plan(plan, text)
+    queries = terminal.read_questions(content, questions)
     if registry and not queries["delta"]:
         raise DomainError("--registry needs an epsilon: give --delta")
 
@@ -333,9 +318,9 @@ def report(
     from tradeoff.report.html import registry_entry
     from tradeoff.report.html import report as write_report
 
-    with progress() as step:
+    with terminal.progress() as step:
         step("composing")
-        curve = compose_plan(content.plan)
+        curve = terminal.compose_plan(content.plan)
         if registry:
             answers = answer_query(curve, **queries, tol=None, step=step)
             entry = registry_entry(content.title, content.plan, answers)
@@ -353,7 +338,7 @@ def report(
 
 
 def certify(
-    plan: Source, *, output: Output, questions: Questions = NO_QUESTIONS, tol: float | None = None
+    plan: Source, *, output: Output, questions: Questions = terminal.NO_QUESTIONS, tol: float | None = None
 ) -> None:
     """Write certificates of the answers for a plan; `tradeoff verify` checks them independently.
 
@@ -364,18 +349,18 @@ def certify(
         tol: Width the bounds must reach: absolute for epsilon, relative for delta and beta.
     """
     target = check_target(output, (".json",), "--output")
-    content = read_plan(plan)
-    queries = read_questions(content, questions)
+    content = terminal.read_plan(plan)
+    queries = terminal.read_questions(content, questions)
 
     from tradeoff.report.answers import COLUMNS, certify_curve, join_certificates, row
 
-    with progress() as step:
+    with terminal.progress() as step:
         step("certifying")
-        curve = compose_plan(content.plan)  # raises if the plan is too large
+        curve = terminal.compose_plan(content.plan)  # raises if the plan is too large
         lines, certificates = zip(*certify_curve(curve, tol, **queries), strict=True)
     atomic_write(target, join_certificates(certificates))
     notes = [*_notes(content, curve), f"Certificates written to {target}"]
-    show(TextTable([row(*each) for each in lines], COLUMNS, content.title, notes, "<>>"))
+    terminal.show(TextTable([row(*each) for each in lines], COLUMNS, content.title, notes, "<>>"))
 
 
 def verify(certificate: Path) -> None:
@@ -390,12 +375,12 @@ def verify(certificate: Path) -> None:
 
     stdin = str(certificate) == "-"
     try:
-        certificates = parse_certificates(read_stdin()) if stdin else read_certificates(certificate)
+        certificates = parse_certificates(terminal.read_stdin()) if stdin else read_certificates(certificate)
     except DomainError as error:
         named = str(error).startswith(str(certificate))
         raise DomainError(str(error) if named else f"{plain(certificate)}: {error}") from error
     name, reports, questions = plain(certificate), [], []
-    with progress() as step:
+    with terminal.progress() as step:
         for each in certificates:
             question = f"{each.question} at {PARAMETERS[each.question]} = {exactly(each.at)}"
             step(f"proving {question}")
@@ -407,4 +392,4 @@ def verify(certificate: Path) -> None:
             questions.append(question)
     print(f"VERIFIED: {name}: {', '.join(questions)}")
     for report in reports:
-        show(report.grid())
+        terminal.show(report.grid())
