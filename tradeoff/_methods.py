@@ -74,11 +74,7 @@ class _CurveMethods(TradeOff):
         return self.inverse()
 
     def inverse(self) -> TradeOff:
-        r"""Inverse T(Q, P) (Dong, Roth, Su 2022, Lemma A.2).
-
-        .. math::
-
-           f^{-1}(\alpha) = \inf\{t : f(t) \le \alpha\}
+        r"""Inverse T(Q, P): :math:`\inf\{t : f(t) \le \alpha\}` (Dong, Roth, Su 2022, Lemma A.2).
 
         >>> import tradeoff as to
         >>> to.PiecewiseLinear([0, 0.25, 1], [1, 0.5, 0]).inverse()
@@ -110,14 +106,8 @@ class _CurveMethods(TradeOff):
         order. If f holds for every ordered pair of neighbours, these are any k changes, and
         ``f.symmetrise(assume="both-orders").group(k)`` is tighter for asymmetric f. If f is one order of
         adding a record, these are k records added (``~f``: removed); for additions and removals mixed take
-        ``f.symmetrise(assume="either-order").group(k)``.
+        ``f.symmetrise(assume="either-order").group(k)``. ``f.group(0)`` is the identity.
 
-        Parameters
-        ----------
-        k : number of records in the group; 0 gives the identity
-
-        Examples
-        --------
         >>> from fractions import Fraction as F
         >>> from tradeoff import from_masses
         >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
@@ -153,11 +143,7 @@ class _CurveMethods(TradeOff):
         return order.at_least(contract.operand(other), self)
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
-        r"""Whether f is at least as private as g but for ``failure``, in [0, 1], by certified bounds.
-
-        .. math::
-
-           f \ge g \otimes f_{0,\mathrm{failure}}
+        r"""Decide :math:`f \ge g \otimes f_{0,\mathrm{failure}}`, ``failure`` in [0, 1], by certified bounds.
 
         >>> import tradeoff as to
         >>> to.Laplace(1).dominates(to.Gaussian(1.2), failure=1e-9)
@@ -177,12 +163,9 @@ class _CurveMethods(TradeOff):
     def gdp(self, failure: float | None = None) -> reduction.Reduction:
         r"""Return the least mu of a Gaussian curve below f but for ``failure``, and the cost of reporting it.
 
-        .. math::
-
-           f \ge G_\mu \otimes f_{0,\mathrm{failure}}
-
-        ``failure`` is a probability; default: 1e-10, and 0 for a Gaussian curve. The cost, ``regret``, is
-        the largest gap in Bayes error between f and the curve reported.
+        It is the least with :math:`f \ge G_\mu \otimes f_{0,\mathrm{failure}}`; ``failure`` is a probability,
+        by default 1e-10, and 0 for a Gaussian curve. The cost, ``regret``, is the largest gap in Bayes error
+        between f and the curve reported.
 
         >>> import tradeoff as to
         >>> round((to.Laplace(0.1) ** 100).gdp().mu, 3)
@@ -193,8 +176,6 @@ class _CurveMethods(TradeOff):
     def risks(self, **questions: Any) -> Table:
         """Tabulate bounds on the success of attackers; ``tradeoff.audits.risks`` documents the questions.
 
-        Examples
-        --------
         >>> import tradeoff as to
         >>> table = to.Gaussian(1).risks(fpr=0.01, baseline=0.1)
         >>> dict(zip(table["risk"], table["upper"]))["advantage, TPR - FPR"] < 0.383
@@ -295,12 +276,7 @@ class _BoundsMethods(BoundsView):
         return divergence.renyi(self._curve, checked)
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
-        r"""Bound the F-divergence of a name or a convex function (Liese, Vajda 2006).
-
-        .. math::
-
-           D_F(P \,\Vert\, Q) = \int F(dP/dQ) \, dQ
-        """
+        r"""Bound :math:`\int F(dP/dQ) \, dQ`, F a convex function or its name (Liese, Vajda 2006)."""
         self._curve.require_numbers()
         return divergence.divergence(self._curve, function)
 

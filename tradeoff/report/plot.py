@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from html import escape
 from itertools import chain, cycle
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,7 +28,7 @@ from tradeoff.report.series import (
     Scale,
     Series,
     View,
-    error_limits,
+    limits,
     make_series,
     name_items,
     outline,
@@ -146,10 +147,9 @@ def claims_of(
     named = named or len(items) > 1 or isinstance(items[0], ApproximateCurve)
     claims = list(map(claim_of, name_items(items) if named else [""] * len(items), items))
     if any(each.name.endswith("(one order)") for each in claims):  # guarantees name both orders, too
-        both = (Plan, Mechanism, Envelope)
         for i, item in enumerate(items):
-            name = f"{claims[i].name} (both orders)" if isinstance(item, both) else claims[i].name
-            claims[i] = replace(claims[i], name=name)
+            if isinstance(item, Plan | Mechanism | Envelope):
+                claims[i] = replace(claims[i], name=f"{claims[i].name} (both orders)")
     return claims
 
 
@@ -189,8 +189,7 @@ def paint(
             )
     if view.chance is not None:
         axes.plot(view.grid, view.chance, **styles.CHANCE)
-    ylim = error_limits(series) if view.kind == "error" else view.ylim
-    axes.set(xscale=view.xscale, yscale=view.yscale, xlim=view.xlim, ylim=ylim)
+    axes.set(xscale=view.xscale, yscale=view.yscale, xlim=view.xlim, ylim=limits(view, series))
     axes.set(xlabel=view.xlabel, ylabel=view.ylabel)
     if view.square and view.yscale == "linear":
         axes.set_aspect("equal")
@@ -205,9 +204,8 @@ def paint(
     for each, look in zip(series, looks, strict=True):
         _paint_series(axes, view, each, {**look, **given})
     if legend and axes.get_legend_handles_labels()[1]:
-        styles.place_legend(
-            axes, None if view.kind == "error" else "lower right" if view.power else "upper right"
-        )
+        empty: Literal["lower right", "upper right"] = "lower right" if view.power else "upper right"
+        styles.place_legend(axes, None if view.kind == "error" else empty)
     return axes
 
 
@@ -227,7 +225,7 @@ def _paint_series(axes: Axes, view: View, series: Series, look: Look) -> None:
         (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
         if line.is_dashed():  # white edges, so that dashes are seen over another line
             line.set_path_effects([withStroke(linewidth=line.get_linewidth() + 1.0, foreground="white")])
-    if series.unsafe is not None and np.isfinite(series.unsafe).any():
+    if series.unsafe is not None:
         highlight: Look = {"linewidth": 4, "alpha": 0.35, "solid_capstyle": "butt", "zorder": 1.6}
         axes.plot(series.x, series.unsafe, color=look["color"], **highlight)
 
@@ -249,10 +247,8 @@ def module(name: str) -> Any:
 def new_axes(style: str | None = None, columns: int = 1) -> Any:
     """Return the axes of a new pyplot figure, ``columns`` columns wide."""
     size = (styles.PAGE, styles.COLUMN) if columns == 2 else None
-    kind = module("tradeoff.report.canvas").PaperFigure
-    return (
-        module("matplotlib.pyplot").figure(FigureClass=kind, paper=style == "paper", figsize=size).subplots()
-    )
+    kind, pyplot = module("tradeoff.report.canvas").PaperFigure, module("matplotlib.pyplot")
+    return pyplot.figure(FigureClass=kind, paper=style == "paper", figsize=size).subplots()
 
 
 def heatmap(
@@ -374,12 +370,9 @@ def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> A
     paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), series, legend=False)
     window.set(xticks=[], yticks=[], xlabel="", ylabel="", aspect="auto")
     spans = {"α": high - low, "β": top - bottom}
-    factors = "\n".join(
-        f"{name} ×{float(f'{0.4 / span:.2g}'):,.0f}" for name, span in spans.items() if span > 0
-    )
-    window.text(
-        0.95, 0.94, factors, transform=window.transAxes, ha="right", va="top", fontsize="small", color="0.3"
-    )
+    factors = [f"{name} ×{float(f'{0.4 / span:.2g}'):,.0f}" for name, span in spans.items() if span > 0]
+    look: Look = {"ha": "right", "va": "top", "fontsize": "small", "color": "0.3"}
+    window.text(0.95, 0.94, "\n".join(factors), transform=window.transAxes, **look)
     for spine in window.spines.values():
         spine.set(visible=True, color="0.5", linewidth=0.6, position=("outward", 0))
     axes.indicate_inset_zoom(window, edgecolor="0.5", linewidth=0.6)
@@ -392,8 +385,7 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-        legend = axes.get_legend()
-        if legend is not None:
+        if legend := axes.get_legend():
             legend.remove()
     inches = 0.6 + 0.065 * max(map(len, handles), default=0)  # of a line and its label
     columns = max(min(len(handles), int(figure.get_figwidth() / inches), 5), 1)
@@ -405,21 +397,17 @@ def comparison_figure(
 ) -> Figure:
     """Draw each method that applies in a panel over the exact curve; its verdict is in the title."""
     rows = [row for row in rows if row.claim is not None]
-    width = styles.PAGE * across / 4
     down = max(-(-len(rows) // across), 1)
     exact = claim_of("exact", curve)
     view = view_of(kind, "linear", [exact])
     view = replace(view, grid=view.grid[::4])  # enough for a panel of 1.6 inches
     line = next(make_series(view, [exact]))
-    size = width, 0.5 + 1.55 * down
+    size = styles.PAGE * across / 4, 0.5 + 1.55 * down
     with paper(*size, columns=across, rows=down, sharex=True, sharey=True) as (figure, grid):
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
-            # red if the method claims too much privacy
-            looks = [
-                styles.EXACT | {"linewidth": 2.2},
-                styles.dashed(0) | ({"color": "#b3261e"} if row.unsafe else {}),
-            ]
+            red = {"color": "#b3261e"} if row.unsafe else {}  # if the method claims too much privacy
+            looks = [styles.EXACT | {"linewidth": 2.2}, styles.dashed(0) | red]
             method: list[Series] = []
             with suppress(TradeOffError):  # one without an answer has the exact line alone
                 method = list(make_series(view, [outline(row.claim)]))
@@ -444,15 +432,14 @@ def plotly_figure(view: View, claims: Sequence[Claim], style: Mapping[str, Any])
         raise DomainError(f"style must be keywords of Plotly's line, got {shown(style)}: {reason}") from None
     view = view.pointwise(view.grid)
     series = list(make_series(view, claims))
-    ylim = error_limits(series) if view.kind == "error" else view.ylim
 
     def axis(scale: str, ends: tuple[float, float], title: str) -> dict[str, Any]:
-        limits = np.log10(ends).tolist() if scale == "log" else list(ends)
-        return {"type": scale, "range": limits, "title": {"text": title}, "exponentformat": "power"}
+        ends = np.log10(ends).tolist() if scale == "log" else ends
+        return {"type": scale, "range": ends, "title": {"text": title}, "exponentformat": "power"}
 
     layout = {
         "xaxis": axis(view.xscale, view.xlim, view.xlabel),
-        "yaxis": axis(view.yscale, ylim, view.ylabel),
+        "yaxis": axis(view.yscale, limits(view, series), view.ylabel),
         "hovermode": "x unified",
         "legend": {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom"},
         "template": "simple_white",
@@ -480,7 +467,7 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
             yield {**edge, "y": each.band[1], "fill": "tonexty", "fillcolor": pale}
         if each.y is not None:
             yield _trace(each, view.symbol, {"color": colour, "dash": dash, "width": width, **style})
-        if each.unsafe is not None and np.isfinite(each.unsafe).any():
+        if each.unsafe is not None:
             unsafe = Series(f"{each.name}: claims too much", "", each.x, each.unsafe)
             yield _trace(unsafe, view.symbol, {"color": pale, "width": 8})
 
@@ -488,11 +475,8 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
 def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
     """Return a line of Plotly whose values under the pointer are rounded to the side of the bound."""
     values, sign = np.asarray(each.y), {"lower": "≥ ", "upper": "≤ ", "": ""}[each.side]
-    texts = (
-        "unknown" if np.isnan(y) else rounded(y, each.side, 6) if each.side else f"{y:.6g}"
-        for y in values.tolist()
-    )
-    text = [f"{symbol} {sign}{text}" for text in texts]
+    digits = partial(rounded, side=each.side, digits=6) if each.side else "{:.6g}".format
+    text = [f"{symbol} {'unknown' if np.isnan(y) else sign + digits(y)}" for y in values.tolist()]
     look = {"type": "scatter", "mode": "lines", "name": _html(each.name), "hovertemplate": "%{text}"}
     return {**look, "x": each.x, "y": values, "text": text, "line": line}
 

@@ -241,7 +241,8 @@ def make_series(view: View, claims: Sequence[Claim]) -> Iterator[Series]:
         band = None if claim.kind == "estimate" else claim.band
         beta = claim.evaluate("beta", alpha) if band is None else _arrays(band(alpha))[0]
         unsafe, safe = positive(beta - high), positive(low - beta)
-        yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=unsafe)
+        marked = unsafe if np.isfinite(unsafe).any() else None
+        yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=marked)
 
 
 def outline(claim: Claim) -> Claim:
@@ -301,9 +302,12 @@ def _arrays(bounds: Bounds) -> tuple[Array, Array]:
     return np.asarray(bounds.lower, dtype=float), np.asarray(bounds.upper, dtype=float)
 
 
-def error_limits(series: Sequence[Series]) -> tuple[float, float]:
-    """Return the ends of a log axis of errors: the power of ten above the largest, and five decades below."""
-    lines = [each.y for each in series if each.y is not None]
-    largest = max((float(np.nanmax(y, initial=0.0)) for y in lines), default=0.0)
+def limits(view: View, series: Sequence[Series]) -> tuple[float, float]:
+    """Return the ends of the y axis: of errors the power of ten above the largest, and five decades below."""
+    if view.kind != "error":
+        return view.ylim
+    largest = max(
+        (float(np.nanmax(each.y, initial=0.0)) for each in series if each.y is not None), default=0.0
+    )
     top = 10.0 ** float(np.ceil(np.log10(largest))) if largest > 0 else 1.0
-    return top * 10.0**-5, top  # five decades of errors
+    return top * 10.0**-5, top
