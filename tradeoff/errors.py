@@ -213,9 +213,7 @@ def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
         raise DomainError(f"{name}({shown(value)}) raised {type(error).__name__}: {given}") from error
 
 
-def advise_keywords(
-    advise: Callable[[dict[str, Any]], str], name: str = ""
-) -> Callable[[Function], Function]:
+def advise_keywords(advise: Callable[..., str], name: str = "") -> Callable[[Function], Function]:
     """Return a decorator whose error for unknown keywords has a remedy made from them."""
 
     def decorate(function: Function) -> Function:

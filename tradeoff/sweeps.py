@@ -268,10 +268,8 @@ def _run(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
         yield from chain.from_iterable(batches)
     except (PicklingError, TypeError, AttributeError) as error:
         lines = str(error.__cause__ or error).strip('\n"').splitlines()  # loky's own has a traceback
-        reason = lines[-1] if lines else type(error).__name__
-        raise SweepError(
-            f"the function or an answer cannot be pickled: {reason}; use n_jobs=1", {}
-        ) from error
+        why = lines[-1] if lines else type(error).__name__
+        raise SweepError(f"the function or an answer cannot be pickled: {why}; use n_jobs=1", {}) from error
     finally:
         if isinstance(batches, Generator):
             with warnings.catch_warnings():

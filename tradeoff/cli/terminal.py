@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 from rich.console import Console
@@ -192,10 +192,8 @@ def show(grid: TextTable) -> None:
     console = screen()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for name, side in zip(grid.columns, grid.sides, strict=True):
-        is_number = side == ">"
-        table.add_column(
-            Text(name), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold"
-        )
+        justify: Literal["left", "right"] = "right" if side == ">" else "left"
+        table.add_column(Text(name), justify=justify, no_wrap=side == ">", overflow="fold")
     for row in grid.rows:
         table.add_row(*(Text(cell, style="bold red" if cell.endswith("!") else "") for cell in row))
     console.width = max(console.width, console.measure(table).minimum)

@@ -87,14 +87,14 @@ def privacy_map(
     (1.0, 0.0)
     """
     checked = number("delta", delta, 0, 1)
-    single = _both_orders(guarantee) if isinstance(guarantee, TradeOff) else None
-    if single is None and not callable(guarantee):
+    if not callable(guarantee):  # as curves are
         raise KindError(f"guarantee must be a curve or a function from d_in to one, got {shown(guarantee)}")
 
     def bound_loss(d_in: Any) -> tuple[float, float]:
-        of_group = (
-            called("guarantee", guarantee, d_in) if single is None else single.group(count("d_in", d_in))
-        )
+        if isinstance(guarantee, TradeOff):
+            of_group = _both_orders(guarantee).group(count("d_in", d_in))
+        else:
+            of_group = called("guarantee", guarantee, d_in)
         return max(float(_both_orders(of_group).epsilon(checked)), 0.0), checked
 
     return bound_loss

@@ -73,11 +73,7 @@ class Answers(Displayed):
         for name, parameter, each in self:
             numbers = {parameter: each.argument, "lower": each.lower, "upper": each.upper}
             result[name].append({key: finite(value) for key, value in numbers.items()})
-        remarks = {
-            "one_order": self.one_order,
-            "assumptions": list(self.assumptions),
-            "reasons": list(self.reasons),
-        }
+        remarks = {name: getattr(self, name) for name in ("one_order", "assumptions", "reasons")}
         return result | {key: value for key, value in remarks.items() if value} | {"exact": self.exact}
 
 

@@ -38,9 +38,7 @@ _LEGEND = {
 }
 
 # The 129 type I errors at which the beta of each method is compared: hundredths, and more near 0.
-ALPHAS = np.unique(
-    np.concatenate([np.arange(101) / 100, [float(f"{a:.3g}") for a in np.geomspace(1e-6, 0.495, 28)]])
-)
+ALPHAS = np.unique([*np.arange(101) / 100, *(float(f"{a:.3g}") for a in np.geomspace(1e-6, 0.495, 28))])
 
 
 class Entry(NamedTuple):
@@ -300,9 +298,9 @@ class Comparison(Exported, Displayed):
 
     def figure(self, kind: Kind = "profile") -> Figure:
         """Draw one panel per method: the exact curve, and the method as dashes, red if it under-reports."""
-        from tradeoff.report.plot import comparison_figure
+        from tradeoff.report.plot import draw_methods
 
-        return comparison_figure(self.curve, self.rows, kind)
+        return draw_methods(self.curve, self.rows, kind)
 
 
 def compare(

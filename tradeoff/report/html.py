@@ -33,7 +33,7 @@ from tradeoff.report.answers import (
 )
 from tradeoff.report.compare import ALPHAS, Comparison
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.plot import comparison_figure, paint, paper
+from tradeoff.report.plot import draw_methods, paint, paper
 from tradeoff.report.series import Kind, Scale, make_series, mu_name, outline, view_of
 from tradeoff.report.styles import COLUMN, figure_bytes
 
@@ -80,7 +80,7 @@ def report(
         + _draw("profile", "linear", exact),
         comparison=TextTable(comparison.table(4), comparison.header()).html(),
         notes=_items(comparison.notes()),
-        methods=_image(comparison_figure(curve, comparison.rows, across=2), "Profile of each method"),
+        methods=_image(draw_methods(curve, comparison.rows, across=2), "Profile of each method"),
         parameters=escape("; ".join(losses) or "Which ε, at which δ?"),
         plan=file,
         version=escape(__version__),

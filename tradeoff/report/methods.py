@@ -102,11 +102,9 @@ def claim_of(name: str, thing: Any) -> Claim:
         remedy = "write plot(f, g), or (lower, upper) of one curve" if isinstance(thing, list) else remedy
         raise KindError(f"{shown(thing)} is not a trade-off function; {remedy}")
     curve = claimed(thing)
-    bounds, source = curve.bounds, getattr(thing, "source", "")
+    both, source = curve.bounds, getattr(thing, "source", "")
     name = _label(name, symmetric=curve.symmetric)
-    return Claim(
-        name, "curve", curve, curve.delta, curve.epsilon, source, bounds, bounds.delta, curve.tabulate
-    )
+    return Claim(name, "curve", curve, curve.delta, curve.epsilon, source, both, both.delta, curve.tabulate)
 
 
 def _label(name: str, *, symmetric: bool) -> str:

@@ -34,9 +34,7 @@ def latex(curve: Any) -> str:
         name = re.sub("[A-Z][a-z]+|BR", r"\\mathrm{\g<0>}", curve.pattern).replace(",", ", ")
         return name % _number(getattr(curve, curve.parameter))
     if isinstance(curve, Derived):
-        flat = (
-            ", ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in curve.parameters
-        )
+        flat = (", ".join(map(str, p)) if isinstance(p, tuple) else str(p) for p in curve.parameters)
         inside = [*map(latex, curve.operands), *map(_text, flat)]
         return rf"\operatorname{{{curve.name}}}{_brackets(*inside)}"
     return _text(curve.notation)

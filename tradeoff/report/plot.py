@@ -133,14 +133,12 @@ def plot(
     return axes
 
 
-def claims_of(
-    items: Sequence[Any], labels: Sequence[str] | None = None, *, named: bool = False
-) -> list[Claim]:
+def claims_of(items: Sequence[Any], labels: Any = None, *, named: bool = False) -> list[Claim]:
     """Return the claim of each item, under its label or a name; a lone curve has none unless ``named``."""
     if not items:
         raise DomainError("plot() takes at least one curve, got none")
     if labels is not None:
-        fits = np.iterable(labels) and not isinstance(labels, str) and len(labels) == len(items)
+        fits = hasattr(labels, "__len__") and not isinstance(labels, str) and len(labels) == len(items)
         if not (fits and all(isinstance(each, str) for each in labels)):
             raise DomainError(f"labels must be {len(items)} texts, one for each item, got {shown(labels)}")
         return list(map(claim_of, labels, items))
@@ -392,9 +390,7 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
 
 
-def comparison_figure(
-    curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *, across: int = 4
-) -> Figure:
+def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *, across: int = 4) -> Figure:
     """Draw each method that applies in a panel over the exact curve; its verdict is in the title."""
     rows = [row for row in rows if row.claim is not None]
     down = max(-(-len(rows) // across), 1)

@@ -53,9 +53,7 @@ class Form:
     default as the attributes of these names.
     """
 
-    def __init__(
-        self, kind: type, make: Callable[..., Any] | None = None, **fields: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, kind: type, make: Any = None, **fields: Callable[[Any], Any]) -> None:
         self.type, self.make = kind, make or kind
         self.parameters: Mapping[str, Parameter] = signature(self.make).parameters
         self.fields = {name: fields.get(name, attrgetter(name)) for name in self.parameters}

@@ -122,9 +122,8 @@ def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = "."
         return _read(tables, file_name(folder))
     except TradeOffError as error:
         line = find_line(content, str(error)) if tables else None
-        text = str(error).replace(
-            "convert the text to a number first, with float(...)", "write the number without quotes"
-        )
+        remedy = "convert the text to a number first, with float(...)"
+        text = str(error).replace(remedy, "write the number without quotes")
         raise PlanError(f"{name}: line {line}: {text}" if line else f"{name}: {text}") from error
     except RecursionError:
         raise PlanError(f"{name}: must not nest arrays or tables so deeply") from None
@@ -211,9 +210,7 @@ def dumps(content: PlanFile) -> str:
     questions = {name: getattr(content, name) for name in QUESTIONS if getattr(content, name)}
     head = {"title": content.title, "adjacency": content.plan.adjacency} | questions
     tables = [_entries(each) | {"count": n} for each, n in content.plan.mechanisms.items()]
-    lines = [
-        "".join(f"{name} = {_toml(each)}\n" for name, each in table.items()) for table in (head, *tables)
-    ]
+    lines = ["".join(f"{name} = {_toml(x)}\n" for name, x in table.items()) for table in (head, *tables)]
     return "\n[[mechanism]]\n".join(lines)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import dp_accounting
+from dp_accounting import NeighboringRelation, PrivacyAccountant
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import TradeOffError
 from tradeoff.interop.dp_accounting import from_event
 
 
-class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_accounting has no types
+class Accountant(PrivacyAccountant):  # type: ignore[misc]  # dp_accounting has no types
     """Privacy accountant for code that takes a ``dp_accounting.PrivacyAccountant``.
 
     Parameters
@@ -26,9 +26,7 @@ class Accountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]  # dp_a
     (1.8282, 0.002612)
     """
 
-    def __init__(
-        self, neighboring_relation: Any = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
-    ) -> None:
+    def __init__(self, neighboring_relation: Any = NeighboringRelation.ADD_OR_REMOVE_ONE) -> None:
         super().__init__(neighboring_relation)
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:  # noqa: FBT001 - its interface
