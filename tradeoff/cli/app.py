@@ -10,16 +10,8 @@ from difflib import get_close_matches
 from functools import reduce
 from typing import Literal, get_args, get_origin
 
-from cyclopts import (
-    App,
-    CoercionError,
-    CycloptsError,
-    MissingArgumentError,
-    Token,
-    UnknownCommandError,
-    UnknownOptionError,
-    UnusedCliTokensError,
-)
+import cyclopts
+from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionError
 
 import tradeoff
 from tradeoff.cli import ExitCode, commands, discard, ledger, refuse
@@ -94,15 +86,15 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
     match error:
         case MissingArgumentError() | UnknownOptionError() if flag := _unknown_flag(error, tokens):
             return flag if "; " in flag else f"{flag}; {see}"
-        case UnknownCommandError(unused_tokens=[typed, *_]):
+        case cyclopts.UnknownCommandError(unused_tokens=[typed, *_]):
             guess = get_close_matches(typed, [name for name in error.app or app if name[0] != "-"], 1)
             return f"unknown command {shown(typed)}; {f'did you mean {guess[0]}?' if guess else see}"
-        case UnusedCliTokensError(unused_tokens=[typed, *_]):
+        case cyclopts.UnusedCliTokensError(unused_tokens=[typed, *_]):
             return f"unknown argument {shown(typed)}; {see}"
         case MissingArgumentError(argument=argument) if argument is not None:
             name = argument.name if argument.index is None else argument.name.lstrip("-").upper()
             return f"{name} must be given; {see}"
-        case CoercionError(token=Token(keyword=str(flag), value=value), target_type=kind):
+        case cyclopts.CoercionError(token=cyclopts.Token(keyword=str(flag), value=value), target_type=kind):
             allowed = "a number" if kind is float else "an integer"
             if get_origin(kind) is Literal:
                 allowed = f"one of {', '.join(get_args(kind))}"

@@ -21,20 +21,11 @@ from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Plan
-from tradeoff.report.answers import (
-    COLUMNS,
-    Answers,
-    certify_curve,
-    describe_sampling,
-    factors,
-    finite,
-    join_certificates,
-    row,
-)
+from tradeoff.report.answers import Answers, certify_curve, describe_sampling, factors, join_certificates, row
 from tradeoff.report.compare import ALPHAS, Comparison
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import draw_methods, paint, paper
-from tradeoff.report.series import Kind, Scale, make_series, mu_name, outline, view_of
+from tradeoff.report.series import Kind, Scale, make_series, mu_name, view_of
 from tradeoff.report.styles import COLUMN, figure_bytes
 
 if TYPE_CHECKING:
@@ -62,7 +53,7 @@ def report(
     if source is not None:
         text = "\n".join(map(plain, source[1].splitlines()))
         made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
-    exact, gaussian = claim_of("exact", curve), outline(claim_of(mu_name(reduction), reduction))
+    exact, gaussian = claim_of("exact", curve), claim_of(mu_name(reduction), reduction).outline()
     losses = [f"{name}: at most {most}" for name, _, most in lines if not name.startswith("beta")]
     sides = "The truth lies between the two bounds; they account for rounding."
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
@@ -72,7 +63,7 @@ def report(
         sides=sides if curve.exact else escape(f"The number to report is safe. {NOT_EXACT}"),
         risks=_items(risks(curve)),
         mechanisms=plan.grid().html(),
-        answers=TextTable(lines, COLUMNS).html(),
+        answers=answers.grid()._replace(rows=lines, notes=()).html(),
         proofs=proofs + "".join(f"<p>{escape(each)}</p>" for each in answers.reasons),
         gdp=_describe_reduction(reduction),
         curves=_draw("tradeoff", "linear", exact, gaussian)
@@ -209,8 +200,7 @@ def registry_entry(title: str, plan: Plan, answers: Answers) -> dict[str, Any]:
     'Symmetric distance'
     """
     entry: dict[str, dict[str, Any]] = {name: dict.fromkeys(keys.split()) for name, keys in _BY_USER.items()}
-    first = answers.epsilon[0]
-    epsilon, delta = finite(first.upper), first.argument
+    epsilon, delta = (answers.as_json()["epsilon"][0][name] for name in ("upper", "delta"))
     entry["product"]["name"] = title or None
     entry["dp_flavor"] = {
         "name": "Approximate DP" if delta else "Pure DP",

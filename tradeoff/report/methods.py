@@ -67,6 +67,10 @@ class Claim:
                     return 1.05 * end
         return 1.0
 
+    def outline(self) -> Claim:
+        """Return the claim without its band: the safe line, or the estimate."""
+        return replace(self, band=None, profile=None, whole=None)
+
     def evaluate(self, quantity: str, at: Array) -> Array:
         """Return the answers for beta, delta or epsilon, or raise a ``TradeOffError``."""
         function = getattr(self, quantity)

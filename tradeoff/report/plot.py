@@ -31,7 +31,6 @@ from tradeoff.report.series import (
     limits,
     make_series,
     name_items,
-    outline,
     positive,
     view_of,
 )
@@ -362,7 +361,7 @@ def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> A
         raise DomainError(f"inset must be two type I errors in increasing order, got ({low}, {high})")
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
     view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
-    series = list(make_series(view, [claims[0], *map(outline, claims[1:])]))
+    series = list(make_series(view, [claims[0], *map(Claim.outline, claims[1:])]))
     heights = np.asarray(series[0].y)
     bottom, top = float(np.min(heights)), float(np.max(heights))
     paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), series, legend=False)
@@ -406,7 +405,7 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
             looks = [styles.EXACT | {"linewidth": 2.2}, styles.dashed(0) | red]
             method: list[Series] = []
             with suppress(TradeOffError):  # one without an answer has the exact line alone
-                method = list(make_series(view, [outline(row.claim)]))
+                method = list(make_series(view, [row.claim.outline()]))
             paint(axes, view, [line, *method], looks=looks[: 1 + len(method)], legend=False)
             axes.set_title(f"{row.name}: {row.verdict}", fontsize="small")
             is_lowest = i + across >= len(rows)

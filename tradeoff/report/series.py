@@ -245,11 +245,6 @@ def make_series(view: View, claims: Sequence[Claim]) -> Iterator[Series]:
         yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=marked)
 
 
-def outline(claim: Claim) -> Claim:
-    """Return the claim without its band: the safe line, or the estimate."""
-    return replace(claim, band=None, profile=None, whole=None)
-
-
 def positive(values: Array) -> Array:
     """Replace by NaN the values that a log axis cannot show."""
     return np.where(values > 0, values, np.nan)
