@@ -38,13 +38,8 @@ class Accountant:
     Examples
     --------
     >>> from types import SimpleNamespace as Record  # in Flower: PrivacyConfig and GaussianPrivacyEvent
-    >>> config = Record(
-    ...     target_delta=1e-5,
-    ...     population_size=10_000,
-    ...     neighboring_relation="add-or-remove-one",
-    ...     sampling_method="poisson",
-    ...     max_epsilon=1.0,
-    ... )
+    >>> model = {"neighboring_relation": "add-or-remove-one", "sampling_method": "poisson"}
+    >>> config = Record(target_delta=1e-5, population_size=10_000, max_epsilon=1.0, **model)
     >>> accountant = Accountant(config)
     >>> step = Record(noise_multiplier=1.0, sample_size=100, population_size=10_000)
     >>> accountant.compose(step, 100)
