@@ -13,7 +13,7 @@ from functools import reduce
 from inspect import Parameter as Argument
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -75,20 +75,16 @@ def dp_sgd(
     from tradeoff.mechanisms.plan import dp_sgd as training
     from tradeoff.spec import PlanFile
 
+    given: dict[str, Any] = {"batch_size": batch_size, "dataset_size": dataset_size, "epochs": epochs}
+    given |= {"sample_rate": sample_rate, "steps": steps}
     try:
-        plan = training(
-            noise_multiplier,
-            batch_size=batch_size,
-            dataset_size=dataset_size,
-            epochs=epochs,
-            sample_rate=sample_rate,
-            steps=steps,
-        )
+        plan = training(noise_multiplier, **given)
     except DomainError as error:
-        names = "|".join(signature(training).parameters)
+        names = "|".join(("noise_multiplier", *given))
         text = re.sub(rf"\b({names})\b", lambda name: f"--{name[0].replace('_', '-')}", str(error))
         raise DomainError(text) from error
-    _print_answers(Path("dp-sgd"), PlanFile("DP-SGD", plan), questions, precision, form)
+    content = terminal.replace_questions(PlanFile("DP-SGD", plan), questions)
+    _print_answers(Path("dp-sgd"), content, precision, form)
 
 
 def init(plan: Path = Path("plan.toml")) -> None:
@@ -129,18 +125,15 @@ def compose(
     The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0. Questions on
     the command line replace those of the file; the default is epsilon at delta = 1e-5.
     """
-    _print_answers(plan, terminal.read_plan(plan), questions, precision, form)
+    _print_answers(plan, terminal.read_plan(plan, questions), precision, form)
 
 
-def _print_answers(
-    plan: Path, content: PlanFile, questions: Questions, precision: Precision, form: Form
-) -> None:
+def _print_answers(plan: Path, content: PlanFile, precision: Precision, form: Form) -> None:
     """Answer the questions of a plan, and print and draw the answers; ``plan`` is its file."""
     form.check()
     mu, failure, tol = precision.mu, precision.failure, precision.tol
     if failure is not None and not mu:
         raise DomainError(f"--failure must be given with --mu, got --failure {failure} alone")
-    queries = terminal.read_questions(content, questions)
 
     from tradeoff.families.gaussian import Gaussian
     from tradeoff.report.answers import COLUMNS, Answer, answer_query, csv, finite, latex, row
@@ -148,7 +141,7 @@ def _print_answers(
     with terminal.progress() as step:
         step("composing")
         curve = terminal.compose_plan(content.plan)
-        answers = answer_query(curve, **queries, tol=tol, step=step)
+        answers = answer_query(curve, **content.questions, tol=tol, step=step)
         lines, reduced = list(answers), None
         if mu or isinstance(curve, Gaussian):
             step("reducing to one mu")
@@ -224,7 +217,7 @@ def calibrate(
     if write:
         check_target(plan, (plan.suffix.lower(),))
     content = terminal.read_source(plan)
-    title = terminal.read_plan(plan, content).title  # raises if the file is malformed
+    title = terminal.read_plan(plan, content=content).title  # raises if the file is malformed
     if tuple(target) not in KINDS:
         flags = [" with ".join(f"--{name}" for name in names) for names in KINDS if set(names) <= set(given)]
         typed = ", ".join(f"--{name}" for name in target) or "no flag"
@@ -238,7 +231,7 @@ def calibrate(
     edited(1)  # raises if the plan lacks the parameter
 
     def guarantee(value: float) -> TradeOff:
-        return terminal.compose_plan(terminal.read_plan(plan, edited(value)).plan)
+        return terminal.compose_plan(terminal.read_plan(plan, content=edited(value)).plan)
 
     is_integer = any(find_number(content, place)[2] for place in places)
     with terminal.progress() as step:
@@ -269,14 +262,15 @@ def compare(
         method: Methods to compare, one or more; default: all that apply.
     """
     form.check()
-    content = terminal.read_plan(plan)
-    queries = terminal.read_questions(content, questions)
+    content = terminal.read_plan(plan, questions)
 
     from tradeoff.report.compare import compare as compare_methods
 
     with terminal.progress() as step:
         step("composing")
-        result = compare_methods(terminal.compose_plan(content.plan), method or None, **queries, step=step)
+        result = compare_methods(
+            terminal.compose_plan(content.plan), method or None, **content.questions, step=step
+        )
         if form.plot is not None:
             step("drawing")
             save(result.figure(), form.plot)
@@ -308,9 +302,8 @@ def report(
     """
     target = check_target(output, (".json",) if registry else (".html", ".htm"), "--output")
     text = terminal.read_source(plan)
-    content = terminal.read_plan(plan, text)
-    queries = terminal.read_questions(content, questions)
-    if registry and not queries["delta"]:
+    content = terminal.read_plan(plan, questions, text)
+    if registry and not content.delta:
         raise DomainError("--registry needs an epsilon: give --delta")
 
     from tradeoff.report.answers import answer_query
@@ -322,14 +315,14 @@ def report(
         step("composing")
         curve = terminal.compose_plan(content.plan)
         if registry:
-            answers = answer_query(curve, **queries, tol=None, step=step)
+            answers = answer_query(curve, **content.questions, tol=None, step=step)
             entry = registry_entry(content.title, content.plan, answers)
             atomic_write(target, json.dumps(entry, indent=1, ensure_ascii=False) + "\n")
             print(f"Entry written to {plain(target)}")
             return
         step("reducing to one mu")
         reduction = curve.gdp(failure)
-        comparison = compare_methods(curve, None, **queries, step=step)
+        comparison = compare_methods(curve, None, **content.questions, step=step)
         step("certifying and drawing")
         date, source = datetime.now(tz=UTC).date().isoformat(), (plan.name, text)
         page = write_report(content.title, content.plan, reduction, comparison, date=date, source=source)
@@ -349,15 +342,14 @@ def certify(
         tol: Width the bounds must reach: absolute for epsilon, relative for delta and beta.
     """
     target = check_target(output, (".json",), "--output")
-    content = terminal.read_plan(plan)
-    queries = terminal.read_questions(content, questions)
+    content = terminal.read_plan(plan, questions)
 
     from tradeoff.report.answers import COLUMNS, certify_curve, join_certificates, row
 
     with terminal.progress() as step:
         step("certifying")
         curve = terminal.compose_plan(content.plan)  # raises if the plan is too large
-        lines, certificates = zip(*certify_curve(curve, tol, **queries), strict=True)
+        lines, certificates = zip(*certify_curve(curve, tol, **content.questions), strict=True)
     atomic_write(target, join_certificates(certificates))
     notes = [*_notes(content, curve), f"Certificates written to {target}"]
     terminal.show(TextTable([row(*each) for each in lines], COLUMNS, content.title, notes, "<>>"))

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -124,26 +124,21 @@ def read_stdin(limit: int = -1) -> str:
         raise DomainError(f"stdin cannot be read: {error}") from error
 
 
-def read_plan(plan: Path, content: str | None = None) -> PlanFile:
-    """Read a plan file, or the text of one."""
+def read_plan(plan: Path, questions: Questions = NO_QUESTIONS, content: str | None = None) -> PlanFile:
+    """Read a plan file, or the text of one, with the questions to answer."""
     from tradeoff.spec import loads
 
     content = read_source(plan) if content is None else content
-    return loads(content, name="stdin" if str(plan) == "-" else str(plan), folder=plan.parent)
+    name = "stdin" if str(plan) == "-" else str(plan)
+    return replace_questions(loads(content, name=name, folder=plan.parent), questions)
 
 
-def read_questions(content: PlanFile, questions: Questions) -> dict[str, tuple[float, ...]]:
-    """Return the questions of the command line if it has any, else those of the file, else the default."""
-    from tradeoff.spec.plan_file import check_questions
-
+def replace_questions(content: PlanFile, questions: Questions) -> PlanFile:
+    """Return a plan file with the questions of the command line if it has any, else the default if none."""
     flags = asdict(questions)
-    for name, values in flags.items():
-        check_questions(name, values, f"--{name}")
-    if any(flags.values()):
-        return flags
-    in_file = {name: getattr(content, name) for name in flags}
-    # most papers report at this delta
-    return in_file if any(in_file.values()) else {"delta": (1e-5,), "epsilon": (), "alpha": ()}
+    if not any((*flags.values(), *content.questions.values())):
+        flags["delta"] = (1e-5,)  # most papers report at this delta
+    return replace(content, **flags) if any(flags.values()) else content
 
 
 def compose_plan(plan: Plan) -> TradeOff:

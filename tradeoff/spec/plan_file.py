@@ -56,21 +56,24 @@ class PlanFile(Displayed):
         if not isinstance(self.plan, Plan):
             raise PlanError(f"plan must be Plan({{mechanism: count}}), got {shown(self.plan)}")
         for name in QUESTIONS:
-            object.__setattr__(self, name, check_questions(name, getattr(self, name)))
+            object.__setattr__(self, name, _check_questions(name, getattr(self, name)))
+
+    @property
+    def questions(self) -> dict[str, tuple[float, ...]]:
+        """The values of delta, epsilon and alpha."""
+        return {name: getattr(self, name) for name in QUESTIONS}
 
     def grid(self) -> TextTable:
         """Return the table that is printed."""
-        questions = {name: getattr(self, name) for name in QUESTIONS}
-        notes = [f"{name}: {', '.join(f'{x:g}' for x in at)}" for name, at in questions.items() if at]
+        notes = [f"{name}: {', '.join(f'{x:g}' for x in at)}" for name, at in self.questions.items() if at]
         head = ", ".join(filter(None, [self.title, f"{self.plan.adjacency} neighbours"]))
         return self.plan.grid()._replace(head=head, notes=notes)
 
 
-def check_questions(name: str, values: Any, label: str | None = None) -> tuple[float, ...]:
-    """Return one number, or a list of them, in the range of a question; ``label`` names it in errors."""
-    low, high = QUESTIONS[name]
+def _check_questions(name: str, values: Any) -> tuple[float, ...]:
+    """Return one number, or a list of them, in the range of a question."""
     each_of = values if isinstance(values, list | tuple) else (values,)
-    return tuple(number(label or name, each, low, high) for each in each_of)
+    return tuple(number(name, each, *QUESTIONS[name]) for each in each_of)
 
 
 def load(path: str | PathLike[str]) -> PlanFile:
@@ -155,7 +158,7 @@ def _read(content: Mapping[str, Any], folder: Path) -> PlanFile:
                 remedy = f'write adjacency = "{adjacency}" in its table, too, or {remedy}'
             raise domain(f"{place}.kind", mechanism.kind, f"stated for {adjacency} neighbours", remedy)
         counts[mechanism] = counts.get(mechanism, 0) + n
-    questions = {name: check_questions(name, content[name]) for name in QUESTIONS if name in content}
+    questions = {name: content[name] for name in QUESTIONS if name in content}
     return PlanFile(content.get("title", ""), Plan(counts, adjacency), **questions)  # type: ignore[arg-type]  # a checked word
 
 
@@ -207,7 +210,7 @@ def dumps(content: PlanFile) -> str:
         raise PlanError(f"content must be PlanFile(title, plan), got {shown(content)}")
     if not content.plan.mechanisms:
         raise PlanError("plan must have at least one mechanism to be written")
-    questions = {name: getattr(content, name) for name in QUESTIONS if getattr(content, name)}
+    questions = {name: values for name, values in content.questions.items() if values}
     head = {"title": content.title, "adjacency": content.plan.adjacency} | questions
     tables = [_entries(each) | {"count": n} for each, n in content.plan.mechanisms.items()]
     lines = ["".join(f"{name} = {_toml(x)}\n" for name, x in table.items()) for table in (head, *tables)]
