@@ -224,7 +224,8 @@ def stream(
     if not callable(function):
         raise domain("function", function, f"callable with {', '.join(grid)}")
     points = [dict(zip(grid, values, strict=True)) for values in product(*map(tuple, grid.values()))]
-    answers = _answers(function, points, [len(values) for values in grid.values()], n_jobs)
+    lengths = [len(values) for values in grid.values()]
+    answers = _answers(function, points, lengths, workers("n_jobs", n_jobs))
 
     def rows() -> Iterator[dict[str, Any]]:
         names: list[str] | None = None
@@ -241,13 +242,13 @@ def stream(
 
 
 def _answers(
-    function: Callable[..., Any], points: list[dict[str, Any]], lengths: Sequence[int], n_jobs: Any
-) -> Iterable[dict[str, Any]]:
-    """Return the columns of every point, in order; ``lengths`` are those of the axes of the grid."""
-    n_jobs = workers("n_jobs", n_jobs)
+    function: Callable[..., Any], points: list[dict[str, Any]], lengths: Sequence[int], n_jobs: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of every point, in order; ``lengths`` are those of the axes of the grid."""
     if n_jobs == 1:
         cache: Cache[Any] = Cache(8)  # products shared between neighbouring points: 180 MiB at worst
-        return (_answer(function, point, cache) for point in points)
+        yield from (_answer(function, point, cache) for point in points)
+        return
     joblib = needed("joblib", 'more than one job needs joblib: pip install "tradeoff[parallel]"')
     try:
         parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
@@ -256,15 +257,9 @@ def _answers(
     # Points differ in cost. A batch is whole cycles of as many last axes as fit: they share products.
     size = max(1, min(64, len(points) // (8 * joblib.effective_n_jobs(n_jobs))))
     size -= size % max(cycle for cycle in accumulate(reversed(lengths), mul, initial=1) if cycle <= size)
-    starts = range(0, len(points), size)
-    return _run(parallel, (joblib.delayed(_batch)(function, points[at : at + size]) for at in starts))
-
-
-def _run(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
-    """Yield the answers of all batches, and end them without joblib's warning if closed early."""
-    batches = None
+    starts, batches = range(0, len(points), size), None
     try:
-        batches = parallel(work)
+        batches = parallel(joblib.delayed(_batch)(function, points[at : at + size]) for at in starts)
         yield from chain.from_iterable(batches)
     except (PicklingError, TypeError, AttributeError) as error:
         lines = str(error.__cause__ or error).strip('\n"').splitlines()  # loky's own has a traceback
@@ -272,7 +267,7 @@ def _run(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
         raise SweepError(f"the function or an answer cannot be pickled: {why}; use n_jobs=1", {}) from error
     finally:
         if isinstance(batches, Generator):
-            with warnings.catch_warnings():
+            with warnings.catch_warnings():  # joblib warns where it is closed early
                 warnings.simplefilter("ignore", UserWarning)
                 batches.close()
 
