@@ -180,9 +180,9 @@ class TestProcess:
     def test_install_completion_writes_a_script_for_bash(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-        result = self.call("--install-completion", "bash", module=True)
+        result = self.call("--install-completion", "--shell", "bash", module=True)
         assert (result.returncode, result.stderr) == (0, "")
-        script = Path(result.stdout.removeprefix("Completion written to ").strip())
+        script = Path(re.search("installed to (.*)", result.stdout)[1])
         assert script.is_relative_to(tmp_path)
         assert {"compose", "calibrate", "--latex"} <= set(
             re.findall(r"[\w-]+", script.read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionErro
 import tradeoff
 from tradeoff.cli import ExitCode, commands, discard, ledger, refuse
 from tradeoff.cli.terminal import Screen
-from tradeoff.display import plain
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
 _REPEATED = ("--delta", "--epsilon", "--alpha", "--method")  # flags that take several values
@@ -32,16 +31,7 @@ app = App(
 app.command(ledger.app)
 for name in ("calibrate", "certify", "compare", "compose", "dp_sgd", "init", "kinds", "report", "verify"):
     app.command(getattr(commands, name), help_format="markdown")  # reflows, and takes longer to load
-
-
-@app.command(name="--install-completion")
-def install_completion(shell: Literal["bash", "fish", "zsh"] | None = None) -> None:
-    """Install tab completion of commands and flags; restart the shell afterwards.
-
-    Args:
-        shell: Shell whose files are written; default: the shell that runs the command.
-    """
-    print(f"Completion written to {plain(app.install_completion(shell=shell))}")
+app.register_install_completion_command(help="Install tab completion of commands and flags.")
 
 
 def run(tokens: Sequence[str]) -> int:
