@@ -31,7 +31,9 @@ app = App(
 app.command(ledger.app)
 for name in ("calibrate", "certify", "compare", "compose", "dp_sgd", "init", "kinds", "report", "verify"):
     app.command(getattr(commands, name), help_format="markdown")  # reflows, and takes longer to load
-app.register_install_completion_command(help="Install tab completion of commands and flags.")
+app.register_install_completion_command(
+    help="Install tab completion of commands and flags; restart the shell afterwards."
+)
 
 
 def run(tokens: Sequence[str]) -> int:
