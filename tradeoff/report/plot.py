@@ -166,14 +166,10 @@ def paint(
     view: View,
     series: Sequence[Series],
     *,
-    looks: Sequence[Look] | None = None,
     style: Look | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw lines and bands, name the axes, and put the legend where they are empty.
-
-    ``looks`` are the styles of the series, by default those of ``plot``; ``style`` overrides all of them.
-    """
+    """Draw lines, with the keywords ``style`` for all, and bands; name the axes, and place the legend."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
@@ -194,11 +190,10 @@ def paint(
             axes.spines[["left", "bottom"]].set_position(("outward", 3))
     elif view.square:
         axes.set_box_aspect(1)
-    if looks is None:  # black and solid for the first item unless it is an estimate, dashes for the others
-        solid = not series[0].is_estimate
-        exact = {**styles.EXACT, "linewidth": 2.2} if len(series) > 1 else styles.EXACT
-        looks = [exact if solid and not i else styles.dashed(i - solid) for i in range(len(series))]
-    for each, look in zip(series, looks, strict=True):
+    solid = not series[0].is_estimate  # black for the first item unless it is an estimate, dashes for others
+    exact = {**styles.EXACT, "linewidth": 2.2} if len(series) > 1 else styles.EXACT
+    for i, each in enumerate(series):
+        look = exact if solid and not i else styles.dashed(i - solid)
         _paint_series(axes, view, each, {**look, **given})
     if legend and axes.get_legend_handles_labels()[1]:
         empty: Literal["lower right", "upper right"] = "lower right" if view.power else "upper right"
@@ -213,7 +208,7 @@ def _paint_series(axes: Axes, view: View, series: Series, look: Look) -> None:
     name, y = styles.readable(series.name), series.y
     if series.band is not None:
         # The first series of errors has a band alone.
-        is_named = y is None and np.max(series.band[1]) > axes.get_ylim()[0]
+        is_named = y is None and np.max(series.band.upper) > axes.get_ylim()[0]
         label = f"{name}: width of its bounds" if is_named else None
         axes.fill_between(series.x, *series.band, color=look["color"], label=label, **styles.BAND)
     if y is not None:  # a line along the edge of the axes is not clipped
@@ -401,12 +396,12 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
     with paper(*size, columns=across, rows=down, sharex=True, sharey=True) as (figure, grid):
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
-            red = {"color": "#b3261e"} if row.unsafe else {}  # if the method claims too much privacy
-            looks = [styles.EXACT | {"linewidth": 2.2}, styles.dashed(0) | red]
             method: list[Series] = []
             with suppress(TradeOffError):  # one without an answer has the exact line alone
                 method = list(make_series(view, [row.claim.outline()]))
-            paint(axes, view, [line, *method], looks=looks[: 1 + len(method)], legend=False)
+            paint(axes, view, [line, *method], legend=False)
+            if row.unsafe and method:  # red if the method claims too much privacy
+                axes.get_lines()[-1].set_color("#b3261e")
             axes.set_title(f"{row.name}: {row.verdict}", fontsize="small")
             is_lowest = i + across >= len(rows)
             axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
@@ -458,8 +453,8 @@ def _traces(view: View, series: Sequence[Series], style: Mapping[str, Any]) -> I
         if each.band is not None:  # two invisible lines, and the area between them
             edge = {"type": "scatter", "mode": "lines", "showlegend": False, "hoverinfo": "skip"}
             edge |= {"x": each.x, "line": {"width": 0}}
-            yield {**edge, "y": each.band[0]}
-            yield {**edge, "y": each.band[1], "fill": "tonexty", "fillcolor": pale}
+            yield {**edge, "y": each.band.lower}
+            yield {**edge, "y": each.band.upper, "fill": "tonexty", "fillcolor": pale}
         if each.y is not None:
             yield _trace(each, view.symbol, {"color": colour, "dash": dash, "width": width, **style})
         if each.unsafe is not None:

@@ -186,7 +186,7 @@ class Series:
     side: Side
     x: Array
     y: Array | None
-    band: tuple[Array, Array] | None = None
+    band: Bounds | None = None
     unsafe: Array | None = None
 
     @property
@@ -235,11 +235,11 @@ def make_series(view: View, claims: Sequence[Claim]) -> Iterator[Series]:
         yield from map(partial(_profile if view.kind == "profile" else _beta, view), claims)
         return
     alpha, (first, *others) = view.grid, claims
-    low, high = _arrays(first.band(alpha)) if first.band else (first.evaluate("beta", alpha),) * 2
-    yield Series(first.name, "", alpha, None, (np.zeros_like(alpha), high - low))
+    low, high = first.band(alpha) if first.band else (first.evaluate("beta", alpha),) * 2
+    yield Series(first.name, "", alpha, None, Bounds(np.zeros_like(alpha), high - low))
     for claim in others:
         band = None if claim.kind == "estimate" else claim.band
-        beta = claim.evaluate("beta", alpha) if band is None else _arrays(band(alpha))[0]
+        beta = claim.evaluate("beta", alpha) if band is None else band(alpha).lower
         unsafe, safe = positive(beta - high), positive(low - beta)
         marked = unsafe if np.isfinite(unsafe).any() else None
         yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=marked)
@@ -262,15 +262,15 @@ def _beta(view: View, claim: Claim) -> Series:
             near = np.unique(np.searchsorted(sides.lower.points[0][:-1], x, side="right") - 1)
             lines = segments(sides.lower)
             x, beta, *_ = largest([lines[k] for k in near], up=False).points
-        band = sides.lower.bounds(x).lower if beta is None else beta, sides.upper.bounds(x).upper
+        band = Bounds(sides.lower.bounds(x).lower if beta is None else beta, sides.upper.bounds(x).upper)
     elif claim.band is not None:
-        band = _arrays(claim.band(x))
+        band = claim.band(x)
     is_safe = claim.kind != "estimate"
-    beta = band[0] if is_safe and band is not None else claim.evaluate("beta", x)
+    beta = band.lower if is_safe and band is not None else claim.evaluate("beta", x)
     if not view.power:
         return Series(claim.name, "lower" if is_safe else "", x, beta, band)
     power = (1 - Bounds.of(beta)).upper if is_safe else 1 - beta
-    band = band and _raise_zeros(view, 1 - band[1], 1 - band[0])
+    band = band and _raise_zeros(view, 1 - band.upper, 1 - band.lower)
     return Series(claim.name, "upper" if is_safe else "", x, power, band)
 
 
@@ -280,21 +280,16 @@ def _profile(view: View, claim: Claim) -> Series:
     if view.whole:
         reached = x / x[-1] * min(claim.reach, x[-1])  # the losses at which delta is not negligible
         x = np.union1d(reached, np.linspace(reached[-1], x[-1], 9))
-    band = None if claim.profile is None else _arrays(claim.profile(x))
+    band = claim.profile and claim.profile(x)
     is_safe = claim.kind != "estimate"
-    delta = band[1] if is_safe and band is not None else claim.evaluate("delta", x)
+    delta = band.upper if is_safe and band is not None else claim.evaluate("delta", x)
     return Series(claim.name, "upper" if is_safe else "", x, delta, band and _raise_zeros(view, *band))
 
 
-def _raise_zeros(view: View, low: Array, high: Array) -> tuple[Array, Array]:
+def _raise_zeros(view: View, low: Array, high: Array) -> Bounds:
     """Return a band whose zeros are positive, but below the end of the axis, if that is logarithmic."""
     least = 1e-3 * view.ylim[0] if view.yscale == "log" else -np.inf
-    return np.maximum(low, least), np.maximum(high, least)
-
-
-def _arrays(bounds: Bounds) -> tuple[Array, Array]:
-    """Return both sides as arrays."""
-    return np.asarray(bounds.lower, dtype=float), np.asarray(bounds.upper, dtype=float)
+    return Bounds(np.maximum(low, least), np.maximum(high, least))
 
 
 def limits(view: View, series: Sequence[Series]) -> tuple[float, float]:
