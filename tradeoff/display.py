@@ -15,6 +15,8 @@ from typing import Literal, NamedTuple
 _LETTERS = {each: unicodedata.name(each).split()[-1].lower() for each in "αβγδημρσ"}
 _SIGNS = {"ε": "varepsilon", "∞": "infty", "⊗": "otimes", "≥": "ge", "≤": "le", "×": "times"}
 _WORDS = {**{each: each for each in _LETTERS.values()}, "epsilon": "varepsilon", "inf": "infty"}
+_ACCENTS = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+_ESCAPES = str.maketrans(_ACCENTS | {each: f"\\{each}" for each in "{}_$&#%"})
 _SYMBOL = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|[{''.join(_LETTERS | _SIGNS)}]")
 
 
@@ -105,23 +107,10 @@ class TextTable(NamedTuple):
 
 def _latex(text: str) -> str:
     """Typeset a cell: special characters escaped, names, signs and powers of ten as mathematics."""
-
-    def scientific(match: re.Match[str]) -> str:
-        """Write 0.00023 as 2.3e-04, and 0.001, but leave 0.0023 as it is."""
-        zeros, digits = len(match[1]), match[2]
-        if zeros == 2 and digits != "1":
-            return match[0]
-        return f"{digits[0]}{'.' + digits[1:] if digits[1:] else ''}e-{zeros + 1:02d}"
-
-    # 0.001 and 0.00023 are powers too, as in columns with 1e-05.
-    text = re.sub(r"(?<![\d.])0\.(00+)([1-9]\d*)(?!\d)", scientific, " ".join(text.split("\n")))
-    text = re.sub(
-        r"[\\{}_^$&#%~]",
-        lambda match: {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}.get(
-            match[0], f"\\{match[0]}"
-        ),
-        text,
-    )
+    # 0.001 and 0.00023 are powers too, as in columns with 1e-05, but 0.0023 is not.
+    small = r"(?<![\d.])0\.(?:001|000+[1-9]\d*)(?!\d)"
+    text = re.sub(small, lambda match: f"{Decimal(match[0]):e}", " ".join(text.split("\n")))
+    text = text.translate(_ESCAPES)
     text = re.sub(r"^(?=\s*[\[*])", "{}", text)  # at the start of a row these would be its options
     names = _LETTERS | _SIGNS | _WORDS
     text = _SYMBOL.sub(lambda match: rf"$\{names[match[0]]}$", text)
