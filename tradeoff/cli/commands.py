@@ -268,9 +268,8 @@ def compare(
 
     with terminal.progress() as step:
         step("composing")
-        result = compare_methods(
-            terminal.compose_plan(content.plan), method or None, **content.questions, step=step
-        )
+        curve = terminal.compose_plan(content.plan)
+        result = compare_methods(curve, method or None, **content.questions, step=step)
         if form.plot is not None:
             step("drawing")
             save(result.figure(), form.plot)

@@ -23,17 +23,7 @@ from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report import styles
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.series import (
-    Kind,
-    Scale,
-    Series,
-    View,
-    limits,
-    make_series,
-    name_items,
-    positive,
-    view_of,
-)
+from tradeoff.report.series import Kind, Scale, Series, View, limits, make_series, name_items, view_of
 from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
@@ -126,7 +116,7 @@ def plot(
     settings = styles.paper_settings() if style else getattr(getattr(axes, "figure", None), "style", {})
     remedy = "give axes of matplotlib, and keywords of matplotlib.lines.Line2D"
     with matplotlib_errors(remedy), module("matplotlib").rc_context(settings):
-        paint(axes, view, list(make_series(view, claims)), style=line, legend=legend)
+        paint(axes, view, list(make_series(view, claims)), legend=legend, **line)
         if inset is not None:
             add_inset(axes, claims, *inset)
     return axes
@@ -161,19 +151,12 @@ def matplotlib_errors(remedy: str) -> Iterator[None]:
         raise DomainError(f"matplotlib cannot draw it: {error}; {remedy}") from error
 
 
-def paint(
-    axes: Axes,
-    view: View,
-    series: Sequence[Series],
-    *,
-    style: Look | None = None,
-    legend: bool = True,
-) -> Axes:
+def paint(axes: Axes, view: View, series: Sequence[Series], *, legend: bool = True, **style: Any) -> Axes:
     """Draw lines, with the keywords ``style`` for all, and bands; name the axes, and place the legend."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
 
-    given = normalize_kwargs(style or {}, Line2D)
+    given = normalize_kwargs(style, Line2D)
     for name in given:
         if name in {"label", "clip_on", "data", "xdata", "ydata"} or not hasattr(Line2D, f"set_{name}"):
             raise DomainError(
@@ -213,7 +196,7 @@ def _paint_series(axes: Axes, view: View, series: Series, look: Look) -> None:
         axes.fill_between(series.x, *series.band, color=look["color"], label=label, **styles.BAND)
     if y is not None:  # a line along the edge of the axes is not clipped
         at_edge = view.square and view.whole and view.yscale == "linear"
-        y = positive(y) if axes.get_yscale() == "log" else y
+        y = np.where(y > 0, y, np.nan) if axes.get_yscale() == "log" else y
         (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
         if line.is_dashed():  # white edges, so that dashes are seen over another line
             line.set_path_effects([withStroke(linewidth=line.get_linewidth() + 1.0, foreground="white")])

@@ -296,8 +296,7 @@ def limits(view: View, series: Sequence[Series]) -> tuple[float, float]:
     """Return the ends of the y axis: of errors the power of ten above the largest, and five decades below."""
     if view.kind != "error":
         return view.ylim
-    largest = max(
-        (float(np.nanmax(each.y, initial=0.0)) for each in series if each.y is not None), default=0.0
-    )
+    lines = np.nan_to_num([each.y for each in series if each.y is not None])
+    largest = float(np.max(lines, initial=0.0))
     top = 10.0 ** float(np.ceil(np.log10(largest))) if largest > 0 else 1.0
     return top * 10.0**-5, top
