@@ -11,7 +11,6 @@ import sys
 from datetime import UTC, datetime
 from functools import reduce
 from inspect import Parameter as Argument
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,13 +100,12 @@ def init(plan: Path = Path("plan.toml")) -> None:
 
 def kinds() -> None:
     """List the kinds of mechanisms of plan files, with their keys and default values."""
-    from tradeoff.mechanisms import KINDS
+    from tradeoff.spec.plan_file import MECHANISMS
 
-    rows = []
-    for kind in sorted(KINDS):
-        defaults = {name: each.default for name, each in signature(KINDS[kind]).parameters.items()}
-        texts = {None: "{}?", Argument.empty: "{}"}  # optional, and without a default
-        keys = (texts.get(each, f"{{}} = {each!r}").format(name) for name, each in defaults.items())
+    rows, texts = [], {None: "?", Argument.empty: ""}  # after keys that are optional, or have no default
+    for kind, form in MECHANISMS.items():
+        defaults = ((name, each.default) for name, each in form.parameters.items())
+        keys = (name + texts.get(default, f" = {default!r}") for name, default in defaults)
         rows.append((kind, ", ".join(keys)))
     notes = ["A key followed by ? is optional. Every mechanism also takes count, its number of runs."]
     terminal.show(TextTable(rows, ("kind", "keys"), "Mechanisms of plan files", notes, sides="<<"))

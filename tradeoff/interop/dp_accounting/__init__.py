@@ -390,7 +390,5 @@ def __getattr__(name: str) -> Any:
     """Import ``Accountant`` when it is first used, as its base class is dp_accounting's."""
     if name != "Accountant":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    needed("dp_accounting", "an Accountant is a dp_accounting.PrivacyAccountant: pip install dp-accounting")
-    from tradeoff.interop.dp_accounting.accountant import Accountant
-
-    return Accountant
+    remedy = "an Accountant is a dp_accounting.PrivacyAccountant: pip install dp-accounting"
+    return needed(f"{__name__}.accountant", remedy).Accountant
