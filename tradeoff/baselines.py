@@ -101,8 +101,7 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
 
     Parameters
     ----------
-    epsilon, delta
-        Losses in nats, at least 0, and probabilities in [0, 1], one for each mechanism; they broadcast.
+    epsilon, delta : losses in nats, from 0, and probabilities in [0, 1], one a mechanism; they broadcast
     n : how often the whole list is composed
 
     Examples

@@ -104,8 +104,7 @@ class Table(Exported, Displayed):
         ----------
         pivot : parameter whose values become the columns; the cells are the only answer, or the upper bound
         digits
-            Significant digits of answers, rounded to their safe side, or to the nearest where there is none;
-            default: six, and all digits where there is none.
+            Significant digits of answers, rounded to their safe side if they have one; default: six or all.
         caption, label : of a ``table`` environment around it; default: the ``tabular`` alone
 
         Examples

@@ -90,8 +90,7 @@ class Accountant:
 
         Parameters
         ----------
-        noise_multiplier, sample_rate
-            Standard deviation over the clipping norm, from 0; probability of a record, in [0, 1].
+        noise_multiplier, sample_rate : standard deviation over the clipping norm; probability of a record
         batches : number of independent batches that are added up before the noise
         """
         sigma, rate, n, *many = _step(noise_multiplier, sample_rate, 1, batches)

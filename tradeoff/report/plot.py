@@ -69,8 +69,7 @@ def plot(
         alpha. ``"profile"``: delta on a log axis against epsilon in nats. ``"error"``: a lower bound on the
         distance of each beta from the first item's bounds, on a log axis, highlighted where it claims too
         much privacy; the width of those bounds is grey.
-    scale
-        ``"linear"``, or ``"loglog"``: small type I errors, at which beta is next to 1 and 1 - beta is drawn.
+    scale : ``"linear"``, or ``"loglog"``: small type I errors, and 1 - beta as beta is next to 1 there
     labels
         A name for each item, used as it is; default: mechanisms with the parameters that differ,
         normal forms of other curves, of estimates the method and the word "estimate", and none for one item
@@ -80,14 +79,10 @@ def plot(
     ax
         Matplotlib axes to draw on, in the user's style; default: those of a new figure, styled where the
         user's matplotlib settings are defaults, with text as Type 42 fonts in PDFs.
-    style
-        ``"paper"``: the settings of ``matplotlib.pyplot.style.use("tradeoff.report.paper")`` also where the
-        user has others.
+    style : ``"paper"``: the settings of the style ``tradeoff.report.paper``, also where the user has others
     columns : width of a new figure in columns of a two-column paper: 1 is 3.3 inches, 2 is 7
     interactive : return a Plotly figure with values under the pointer instead
-    **line
-        Keywords of ``matplotlib.lines.Line2D`` (of the heat map: of ``pcolormesh``) for every line drawn, of
-        Plotly's ``line`` if interactive.
+    **line : keywords of every line: of ``Line2D`` (heat map: ``pcolormesh``), or of Plotly's ``line``
 
     Examples
     --------

@@ -129,11 +129,8 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
 
     Parameters
     ----------
-    curve
-        :math:`T(P, Q)` with the record absent under :math:`P`; for a plan ``plan.curve()``. Its inverse is
-        written as "add".
-    discretization
-        Step of the grid of losses, in nats; ``DomainError`` if it is too fine for the losses of the curve.
+    curve : :math:`T(P, Q)`, the record absent under :math:`P`, as ``plan.curve()``; "add" is its inverse
+    discretization : step of the grid of losses, in nats; ``DomainError`` if it is too fine for the curve
 
     Notes
     -----
