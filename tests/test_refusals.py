@@ -440,8 +440,7 @@ to.plot(G(1), M.Gaussian, ax=AX) => KindError: not a trade-off function; give a 
 to.plot(ax=AX) => at least one curve
 to.plot(G(sympy.Symbol("mu", positive=True)), ax=AX) => SymbolError:
 to.plot(G(1), labels=["a", "b"], ax=AX) => labels must be 1 texts, one for each item
-to.plot(G(1), ax=AX, progress=True); to.plot(G(1), ax=AX, label="a") => must not be given, got
-to.plot(G(1), ax=AX, clip_on=False) => must not be given, got
+to.plot(G(1), ax=AX, progress=True) => ^matplotlib cannot draw it: …; give axes of matplotlib, and keywords
 to.plot(G(1), interactive=True, progress=True) => ^style must be …Invalid property
 to.plot((G(0.5), G(1)), ax=AX); to.plot(to.Bounds(G(0.5), G(1)), ax=AX) => give (lower, upper)
 to.plot(G(1), columns=3) => columns must be 1 or 2, got 3
