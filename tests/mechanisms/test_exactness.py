@@ -359,8 +359,8 @@ def test_order_and_exactness_are_those_of_the_proofs_and_labelled():
     for curve, exact in ((bound, False), (to.Gaussian(1), True)):
         answers = answer_query(curve, delta=[1e-5])
         assert answers.as_json()["exact"] is exact
-        assert csv(answers, (), exact=answers.exact).splitlines()[1].endswith(f",{exact}")
-        for text in (repr(answers), latex(answers, (), exact=answers.exact)):
+        assert csv(answers, answers).splitlines()[1].endswith(f",{exact}")
+        for text in (repr(answers), latex(answers, answers)):
             assert (NOT_EXACT in text) == (not exact)
         result = compare(curve, {"half": to.Gaussian(0.1)})
         assert (NOT_EXACT in repr(result)) == (not exact)

@@ -156,7 +156,7 @@ def _print_answers(plan: Path, content: PlanFile, precision: Precision, form: Fo
         one = {name: finite(value) for name, value in reduced.items()} if reduced else None
         terminal.print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
     elif form.as_csv or form.as_latex:
-        sys.stdout.write((csv if form.as_csv else latex)(lines, answers.assumptions, exact=answers.exact))
+        sys.stdout.write((csv if form.as_csv else latex)(lines, answers))
     else:
         terminal.show(content.plan.grid()._replace(head=content.title))
         notes = _notes(content, curve, answers.reasons)

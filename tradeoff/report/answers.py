@@ -83,16 +83,16 @@ def row(name: str, parameter: str, answer: Answer, digits: int = 10) -> tuple[st
     return f"{name} at {parameter} = {exactly(answer.argument)}", *bounds
 
 
-def csv(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = True) -> str:
-    """Write answers as CSV with every digit; infinity is inf."""
-    assumed = "; ".join(map(plain, assumptions))
-    rows = ((name, parameter, a.argument, a.lower, a.upper, assumed, exact) for name, parameter, a in lines)
+def csv(lines: Iterable[Line], answers: Answers) -> str:
+    """Write lines as CSV with every digit, and the assumptions of the answers; infinity is inf."""
+    remarks = "; ".join(map(plain, answers.assumptions)), answers.exact
+    rows = ((name, parameter, a.argument, a.lower, a.upper, *remarks) for name, parameter, a in lines)
     return Table(("answered", "question", "at", "lower", "upper", "assumes", "exact"), tuple(rows)).to_csv()
 
 
-def latex(lines: Iterable[Line], assumptions: Iterable[str], *, exact: bool = True) -> str:
-    """Write answers as a LaTeX table for booktabs, bounds rounded outward to 6 digits."""
-    notes = [f"Assumes: {plain(each)}" for each in assumptions] + [NOT_EXACT] * (not exact)
+def latex(lines: Iterable[Line], answers: Answers) -> str:
+    """Write lines as a LaTeX table for booktabs, bounds rounded outward to 6 digits."""
+    notes = [f"Assumes: {plain(each)}" for each in answers.assumptions] + [NOT_EXACT] * (not answers.exact)
     rows = [row(*each, digits=6) for each in lines]
     return TextTable(rows, ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
 
