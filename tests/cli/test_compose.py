@@ -184,9 +184,8 @@ class TestProcess:
         assert (result.returncode, result.stderr) == (0, "")
         script = Path(re.search("installed to (.*)", result.stdout)[1])
         assert script.is_relative_to(tmp_path)
-        assert {"compose", "calibrate", "--latex"} <= set(
-            re.findall(r"[\w-]+", script.read_text(encoding="utf-8"))
-        )
+        words = re.findall(r"[\w-]+", script.read_text(encoding="utf-8"))
+        assert {"compose", "calibrate", "--latex"} <= set(words)
 
 
 FOUR = """

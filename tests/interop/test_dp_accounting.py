@@ -24,9 +24,7 @@ from tradeoff.mechanisms import (
     SubsampledLaplace,
 )
 
-dp = pytest.importorskip(
-    "dp_accounting", reason="dp_accounting is not installed: the extra [dp-accounting] has it"
-)
+dp = pytest.importorskip("dp_accounting", reason="the extra [dp-accounting] is not installed")
 e = dp.dp_event
 PLD = dp.pld.privacy_loss_distribution
 PMF = dp.pld.pld_pmf

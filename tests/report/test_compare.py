@@ -135,9 +135,8 @@ def test_verdict_is_certain_or_undecided_and_formulas_are_above_the_exact_value(
     curve, other = to.Gaussian(1.0), to.Gaussian(0.99)
     mine = {"below": to.Gaussian(1.01), "above": other, "itself": to.Gaussian(1.0)}
     result = compare(curve, mine, delta=[1e-5], epsilon=[1.0], alpha=[0.01])
-    assert [(row.verdict, row.claim.kind) for row in result] == [
-        (v, "curve") for v in ("safe", UNDER, "safe")
-    ]
+    verdicts = [(row.verdict, row.claim.kind) for row in result]
+    assert verdicts == [(verdict, "curve") for verdict in ("safe", UNDER, "safe")]
     assert abs(result["itself"].sup_error) < 1e-12
     assert Row("between", Claim("", "estimate")).verdict == "open"
     assert [len(row.unsafe) for row in result] == [0, 3, 0]
