@@ -81,6 +81,19 @@ def bars(_app: Sphinx, _what: str, _name: str, _thing: object, _options: object,
         lines[index] = "``".join(parts)
 
 
+def parameters(
+    _app: Sphinx, _what: str, _name: str, _thing: object, _options: object, lines: list[str]
+) -> None:
+    """Put each text of ``name : text`` on a line of its own, as napoleon takes it for a type."""
+    inside, result = False, []
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        inside = line == "Parameters" if following.startswith("---") else inside
+        name, colon, text = line.partition(" : ")
+        is_short = inside and bool(colon) and not line.startswith(" ")
+        result += [name, f"    {text}"] if is_short else [line]
+    lines[:] = result
+
+
 def formula(_app: Sphinx, what: str, _name: str, thing: Any, _options: object, lines: list[str]) -> None:
     """Put the closed form of a family, with symbols for its parameters, below the first line."""
     if what == "class" and thing in FAMILIES:
@@ -107,6 +120,7 @@ def setup(app: Sphinx) -> None:
     """Register the renderer of formulas, the changes to docstrings, and the script of figures."""
     app.connect("build-finished", plotly_script)
     app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
+    app.connect("autodoc-process-docstring", parameters, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", bars)
     app.connect("autodoc-process-docstring", formula)
     app.connect("autodoc-process-signature", signature)
