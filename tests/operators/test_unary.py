@@ -1,6 +1,7 @@
 """Groups: limits, exact vertices, compositions."""
 
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 from hypothesis import given
@@ -14,9 +15,8 @@ from tests.strategies import vertices
 def test_group_of_float_polygon_holds_exact_one(points, k, alpha):
     f = to.PiecewiseLinear(*points)
     near = to.maximum(f, f.inverse()).floats()  # of other vertices, where floats do not hold them
-    result, exact, power = near.group(k).bounds(alpha), near.rational(), Fraction(alpha)
-    for _ in range(k):
-        power = 1 - exact.at(power)
+    result, exact = near.group(k).bounds(alpha), near.rational()
+    power = reduce(lambda power, _: 1 - exact.at(power), range(k), Fraction(alpha))
     assert result.lower <= 1 - power == exact.group(k).at(Fraction(alpha)) <= result.upper
 
 

@@ -97,8 +97,7 @@ def test_statements_baselines_and_targets_are_safe_and_plain_data_are_json():
     assert "3 runs of Gaussian (noise_multiplier = 2) and 1 run of Laplace (scale = 5" in text
     assert "Poisson" not in text
     dominating = to.statement(to.mechanisms.ExponentialMechanism(epsilon=0.5), delta=1e-6)
-    assert "at least" not in dominating
-    assert "1 run of ExponentialMechanism" in dominating
+    assert ["at least" in dominating, "1 run of ExponentialMechanism" in dominating] == [False, True]
     replaced = to.statement(to.Plan({Gaussian(noise_multiplier=2): 10}, "replace-one"), delta=1e-6)
     assert "differ in the value of one record" in replaced
     assert "Poisson" not in replaced
