@@ -257,5 +257,4 @@ def test_epsilon_below_all_losses_is_that_of_disjoint_laws(backwards, rate, n, w
     """Forwards no loss is below the answer; backwards none of mass above 1e-15 is."""
     law, at = SubsampledPLD(GaussianLaw(0.4), rate), np.array([1e-3])
     low, high = Composition([ReversedPLD(law) if backwards else law], [n]).answer("epsilon", at, None)
-    truth = math.log1p(-1e-3)
-    assert low[0] <= truth <= high[0] < truth + width
+    assert low[0] <= (truth := math.log1p(-1e-3)) <= high[0] < truth + width

@@ -389,7 +389,7 @@ class Engine(ABC, Generic[Effort]):
                     # Where no upper bound crosses, the lower ones may show that the answer is greater.
                     near = np.where(np.isfinite(above), above, np.fmax(below, e.center))
                     away = np.abs(near - e.center)
-                    wide = ~(above - below <= np.maximum(1e-8, 1e-7 * np.abs(near)))
+                    wide = ~(above - below <= 1e-8 * np.maximum(1.0, np.abs(near)))
                     # A nearer place is tried for a wide answer that is a tenth of a spread away.
                     onward = (away > np.where(wide, 0.1, APART) * e.scale) & (away < far[mine])
                     moved[mine] = onward | (wide & (k == 0))  # made for its delta a place may be better

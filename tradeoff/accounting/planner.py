@@ -240,6 +240,8 @@ class Composition:
             waiting = waiting & ~(reached <= enough)
             if not waiting.any():
                 break
+        if question == "delta" and (wide := (at > 0) & (high > np.maximum(2 * low, 1e-9))).any():
+            high[wide] = np.minimum(high[wide], self._variation)
         return low, high
 
     def _bound_without_engine(self, question: Question, at: Array) -> tuple[Pair, NDArray[np.bool_]]:
@@ -282,9 +284,8 @@ class Composition:
             c = (lines.leak + lines.chernoff_bound(-x.upper[mine] - 1e-9)).upper
             near = c < 5e-10
             if not near.all():
-                variation = self.ceiling(np.zeros(1), np.zeros(1))
-                c = np.where(near, c, variation)
-                near |= variation <= delta[mine]
+                c = np.where(near, c, self._variation)
+                near |= c <= delta[mine]
             result[mine[near]] = (Bounds(x.lower[mine], x.upper[mine]) - log1p(-Bounds.of(c))).upper[near]
         return result
 
@@ -314,6 +315,11 @@ class Composition:
                 lines = (Bounds.of(self.contour.ceiling(epsilon[waiting])) + self._leak_error).upper
                 high[waiting] = np.minimum(high[waiting], lines)
         return high
+
+    @property
+    def _variation(self) -> float:
+        """Bound the total variation delta(0), which is above all delta(x), x > 0."""
+        return float(self.answer("delta", np.zeros(1), None)[1][0])
 
     @cached_property
     def _leak(self) -> Bounds:

@@ -420,7 +420,10 @@ def product_on_lattice(laws: Sequence[PrivacyLossDistribution], counts: Sequence
     log_p = (np.log(mass[seen]) - loss / 2).astype(float)
     rounding = float(4 * len(mass) * sum(counts) * _EXTENDED.eps)
     rounding = rounding + UNIT * (8 + 1.01 * np.abs(log_p) + np.abs(loss))  # of a long double to a float
-    slack = (fixed + slope * (log_terms + np.abs(log_p))) * (1 + 1e-6) + rounding + 0.51 * apart
+    slack = fixed + slope * (log_terms + np.abs(log_p))
+    if float(np.max(slack)) > 1e-6:  # of errors of second order
+        return None
+    slack = slack * (1 + 1e-6) + rounding + 0.51 * apart
     return AtomicLaw(loss, log_p, slack=slack, position=position + apart)
 
 

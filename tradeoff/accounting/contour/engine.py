@@ -141,8 +141,8 @@ class ContourCache:
         whole: ContourCache | None = None,
     ) -> None:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
-        # Nodes kept, 180 MiB a strip: a long line where atoms last, and the shorter one before it. With room
-        # for one alone each would replace the other, at every question.
+        # Nodes kept, 180 MiB a strip, and as much for grids: a long line where atoms last, and the shorter
+        # one before it. With room for one alone each would replace the other, at every question.
         self.lines: Cache[EvaluatedContour] = Cache(
             2 * (2**21 + 2**19), lambda result: 0 if result.line is None else len(result.line.log)
         )
@@ -310,7 +310,7 @@ class ContourCache:
         if abs(x) > _TUNING.farthest or cost.terms == 0:
             return self.split(kind, x, log_psi, shared=cost.tolerant)
         left = math.exp(min(self._log_truncation(x, cost, log_psi), 700.0)) if kind == "delta" else 0.0
-        if left > 10:
+        if left > max(10.0, cost.accuracy / GOAL):  # as of a line that is drawn
             divided = self.split(kind, x, log_psi, shared=cost.tolerant)
             is_negligible = cost.tolerant and log_psi is None and self._log_rare(x) < _TUNING.negligible
             if divided is not None or is_negligible:
@@ -318,7 +318,7 @@ class ContourCache:
             if cost.terms <= self.usual_terms:  # with more the line may close
                 if cost.share < 1 and left > 1e14:
                     return None  # ten times psi would be left out, which locates nothing
-                if left > cost.accuracy / GOAL and self._whole_closes(kind, x, cost, log_psi):
+                if self._whole_closes(kind, x, cost, log_psi):
                     return self.whole.enclose(kind, x, cost, log_psi)
         return self._enclose_by_line(kind, x, cost, log_psi)
 

@@ -10,7 +10,7 @@ e^(2 pi i k j/M), an FFT. Errors are units (2^-53) of A = sum |v_k| e^(pi^2 z^2/
 
 - R: at most 2.01 sum |v_k| e^(-pi^2 (1 - 2z)/b) for z <= 1/2, which is counted apart;
 - bells left out, with |t - j| >= 16 and b = 1/7: 2.1 e^(-256/7), 3 units;
-- values v_k: 84 units, their own (`line.Sums`); a(z), of an exponent up to 17.3 known to 5 units: 110;
+- a(z), of an exponent up to 17.3 known to 5 units: 110; the errors of the v_k are the caller's;
 - the FFT: ``fft_error``; all bells at t add up to at most 1.001 sqrt(pi/b), and so do these errors;
 - a bell e^-u, u known to 6 units of itself and to 1: 12 units of all; a sum of 32 products: 33 units.
 """
@@ -27,7 +27,7 @@ from tradeoff.pld.units import UNIT, fft_error
 
 _NEAR = np.arange(-15.0, 17.0)  # the j next to t, less the last one up to t
 _BELL = 1 / 7  # b
-_UNITS = 250  # the units above, but for those of the FFT
+_UNITS = 160  # the units above, but for those of the FFT
 
 
 class Grid(NamedTuple):
@@ -47,8 +47,8 @@ def make_grid(v: Complex) -> Grid:
     while True:
         z = np.arange(v.shape[1]) / period
         growth = np.exp(steep * z * z)
-        error = 2.02 * (size @ np.exp(steep * (2 * z - 1)))
-        error += (fft_error(period) + _UNITS * UNIT) * (1 + 1e-9) * (size @ growth)
+        error = 2.02 * np.sum(size * np.exp(steep * (2 * z - 1)), axis=1)
+        error += (fft_error(period) + _UNITS * UNIT) * (1 + 1e-9) * np.sum(size * growth, axis=1)
         if period >= 8 * v.shape[1] or np.all(error <= 1e-12 * np.sum(size, axis=1)):
             break
         period *= 2

@@ -102,9 +102,9 @@ class Sums(NamedTuple):
     """One sum, or a lower and an upper one, of ``values`` e^(i (mean - x) y) over the nodes y = k step.
 
     ``values`` has a row for each sum; of more than _MANY nodes, for each sum and each block of _BLOCK nodes
-    that is more than rounding: ``blocks`` are their indices. Three bounds for each sum: ``error``
-    (of the product, of blocks left out, and truncation), ``rounding``, and ``moment`` = sum |values| y, which
-    an error of mean - x is multiplied by.
+    that is more than rounding: ``blocks`` are their indices. Bounds for each sum: ``error`` (of the product,
+    of blocks left out, and truncation), ``rounding``, of which ``of_values`` is that of the values alone, and
+    ``moment`` = sum |values| y, which an error of mean - x is multiplied by.
     """
 
     step: float
@@ -112,6 +112,7 @@ class Sums(NamedTuple):
     blocks: Array
     error: Array
     rounding: Array
+    of_values: Array
     moment: Array
 
 
@@ -182,22 +183,23 @@ class ContourLine:
                 error[k] += np.sum(weighed * self.error[here])
                 size[k] += np.sum(sizes)
                 moment[k] += np.sum(sizes * y)
-        # A sum of terms known to 36 units: an exponential 12, cosine and sine 16, kernel and products the
+        # A sum of terms known to 40 units: an exponential 16, cosine and sine 16, kernel and products the
         # rest; terms of a Gaussian are known to 48 more: s to 9, polynomials to 25, factors the rest.
-        # In blocks a phase is a product of two: 52 units, and 3 for a block times its phase; a block's sum
+        # In blocks a phase is a product of two: 56 units, and 3 for a block times its phase; a block's sum
         # errs by sqrt(2) 2 32 more, that of 32 blocks by 32, and that of those by their number.
-        units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 58) if in_blocks else count + 36
-        rounding = (units + (48 if self.smoothing_width else 0)) * UNIT * size * (1 + 1e-9)
+        units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 62) if in_blocks else count + 40
+        size *= UNIT * (1 + 1e-9)
+        rounding = (units + (48 if self.smoothing_width else 0)) * size
         error, kept = error * (1 + 1e-9) + self._truncation, np.zeros(1)
         if in_blocks:
             # Products of laws that nearly have a period are nothing between its multiples.
             blocks = values.reshape(len(values), -1, _BLOCK)
             sizes = np.sum(np.abs(blocks), axis=2)
-            is_kept = np.any(sizes > 2.0**-64 / sizes.shape[1] * size[:, None], axis=0)
+            is_kept = np.any(sizes > 2.0**-11 / sizes.shape[1] * size[:, None], axis=0)
             is_kept[0] = True  # also of a product that is nothing everywhere
             error += np.sum(sizes, axis=1, where=~is_kept) * (1 + 1e-9)
             values, kept = blocks[:, is_kept].reshape(-1, _BLOCK), np.flatnonzero(is_kept).astype(float)
-        return Sums(self.step, values, kept, error, rounding, moment)
+        return Sums(self.step, values, kept, error, rounding, 88 * size, moment)
 
     @cached_property
     def _grid(self) -> Grid | None:
@@ -207,7 +209,8 @@ class ContourLine:
             return None
         values = np.zeros((len(sums.error), -(-count // _BLOCK), _BLOCK), complex)
         values[:, sums.blocks.astype(int)] = sums.values.reshape(len(values), -1, _BLOCK)
-        return make_grid(values.reshape(len(values), -1))
+        grid = make_grid(values.reshape(len(values), -1))
+        return grid._replace(error=grid.error + sums.of_values)
 
     def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
         """Yield for each sum its kernel at frequencies y, and the sum of |parts| that rounding is part of."""
@@ -536,7 +539,7 @@ def stays_below(
         step = few_bits(start / (2 * ahead))
         at, spent, failed, tried = step * math.floor(start / step), 0.0, False, 0
         while tried < 3200:  # steps double where they succeed, and so pass any frequency that matters
-            # By the sixth step, when the best tail bound is computed, most walks have ended.
+            # Before 48 intervals, when the best tail bound is computed, most walks have ended.
             if at >= stop or bound_past(few, powers, at, level, cheap=tried < 48) < -level:
                 return np.inf
             middle: Array = at + step * np.arange(1, 2 * ahead, 2, dtype=float)

@@ -129,7 +129,14 @@ def _offset(law: PrivacyLossDistribution, sketch: PlanningPoints, h: float) -> f
 
 
 def _reach(
-    sketch: PlanningPoints, theta: float, log_scale: float, count: int, log_delta: float, *, continuous: bool
+    sketch: PlanningPoints,
+    theta: float,
+    log_scale: float,
+    count: int,
+    log_delta: float,
+    *,
+    end: float,
+    continuous: bool,
 ) -> tuple[float, float]:
     """Return the losses of a factor, low and high, outside which the mass of ``count`` copies is negligible.
 
@@ -145,8 +152,9 @@ def _reach(
     low = int(np.searchsorted(np.maximum.accumulate(log_below) + log_n, log_eta)) - 1
     silent = (log_above + log_n < log_eta) & (log_q_above + log_n < log_delta - 16)
     silent |= theta * sketch.loss - log_scale > steepest
-    high = int(np.argmax(silent)) if silent.any() else len(silent) - 1
-    first, last = float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
+    first, last = float(sketch.loss[max(low, 0)]), float(sketch.loss[int(np.argmax(silent))])
+    if not silent.any():  # losses may end a little above the planning points
+        last = max(float(sketch.loss[-1]), end)
     # Atoms are tilted as logarithms; masses of cells are multiplied by the tilt, which must be a float.
     last = min(last, (steepest + log_scale) / theta) if continuous else last
     return first, max(first, last)
@@ -199,7 +207,8 @@ def plan(
     ranges = []
     scales = cumulant.each(theta)
     for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):
-        reach = _reach(sketch, theta, scale, count, log_delta, continuous=law.continuous)
+        end, continuous = law.support[1], law.continuous
+        reach = _reach(sketch, theta, scale, count, log_delta, end=end, continuous=continuous)
         ranges.append((*reach, _offset(law, sketch, h)))
     offset = sum(count * c for count, (_, _, c) in zip(counts, ranges, strict=True))
     first = int(np.floor((low - offset) / h)) - 1
