@@ -15,9 +15,6 @@ from typing import Literal, NamedTuple
 _LETTERS = {each: unicodedata.name(each).split()[-1].lower() for each in "αβγδημρσ"}
 _SIGNS = {"ε": "varepsilon", "∞": "infty", "⊗": "otimes", "≥": "ge", "≤": "le", "×": "times"}
 _WORDS = {**{each: each for each in _LETTERS.values()}, "epsilon": "varepsilon", "inf": "infty"}
-_ACCENTS = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
-_ESCAPES = str.maketrans(_ACCENTS | {each: f"\\{each}" for each in "{}_$&#%"})
-_SYMBOL = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|[{''.join(_LETTERS | _SIGNS)}]")
 
 
 class Strong(str):
@@ -110,10 +107,13 @@ def _latex(text: str) -> str:
     # 0.001 and 0.00023 are powers too, as in columns with 1e-05, but 0.0023 is not.
     small = r"(?<![\d.])0\.(?:001|000+[1-9]\d*)(?!\d)"
     text = re.sub(small, lambda match: f"{Decimal(match[0]):e}", " ".join(text.split("\n")))
-    text = text.translate(_ESCAPES)
+    accents = r"\textbackslash{} \textasciicircum{} \textasciitilde{}".split()
+    escapes = dict(zip("\\^~", accents, strict=True)) | {each: f"\\{each}" for each in "{}_$&#%"}
+    text = "".join(escapes.get(each, each) for each in text)
     text = re.sub(r"^(?=\s*[\[*])", "{}", text)  # at the start of a row these would be its options
     names = _LETTERS | _SIGNS | _WORDS
-    text = _SYMBOL.sub(lambda match: rf"$\{names[match[0]]}$", text)
+    symbol = rf"\b(?:{'|'.join(_WORDS)})\b|[{''.join(_LETTERS | _SIGNS)}]"
+    text = re.sub(symbol, lambda match: rf"$\{names[match[0]]}$", text)
     text = re.sub(r"([+-]?)(\d[\d.]*e[+-]\d+)", lambda match: f"${match[1]}{typeset_power(match[2])}$", text)
     # "$a$ = 5" becomes "$a = 5$".
     return re.sub(r"\$( ?= ?)\$", r"\1", re.sub(r"(\$ ?= ?)(\d[\d.]*)(?![\d.])", r"\1$\2$", text))

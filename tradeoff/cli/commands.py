@@ -103,8 +103,8 @@ def kinds() -> None:
     from tradeoff.spec.plan_file import MECHANISMS
 
     rows, texts = [], {None: "?", Argument.empty: ""}  # after keys that are optional, or have no default
-    for kind, form in MECHANISMS.items():
-        defaults = ((name, each.default) for name, each in form.parameters.items())
+    for kind, signature in MECHANISMS.items():
+        defaults = ((name, each.default) for name, each in signature.parameters.items())
         keys = (name + texts.get(default, f" = {default!r}") for name, default in defaults)
         rows.append((kind, ", ".join(keys)))
     notes = ["A key followed by ? is optional. Every mechanism also takes count, its number of runs."]

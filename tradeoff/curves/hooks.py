@@ -274,11 +274,12 @@ class CurveHooks(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes but cached ones: tables weigh megabytes, and can be made again."""
-        return {name: value for name, value in vars(self).items() if name not in self._remembered()}
+        return {name: value for name, value in vars(self).items() if name not in self._cached_names()}
 
     @classmethod
     @cache  # a filter copies the curve of each step
-    def _remembered(cls) -> set[str]:
+    def _cached_names(cls) -> set[str]:
+        """Return the names of attributes that copies and pickles leave out: they can be made again."""
         own = (item for kind in cls.__mro__ for item in vars(kind).items())
         return {name for name, value in own if isinstance(value, cached_property)} | {"_caches"}
 

@@ -153,6 +153,7 @@ class PiecewiseLinear(TradeOff):
 
     @property
     def symmetric(self) -> bool:
+        """Whether f is its own inverse, vertex by vertex: without a tolerance, in floats too."""
         return self.inverse() == self
 
     @property
@@ -193,8 +194,10 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     @cache
-    def _remembered(cls) -> set[str]:
-        return super()._remembered() - {"complements"}  # set by hand where vertices came with them
+    def _cached_names(cls) -> set[str]:
+        return super()._cached_names() - {
+            "complements"
+        }  # some came with the vertices, and have digits that 1 - x lacks
 
     @cached_property
     def complements(self) -> tuple[Any, Any]:

@@ -109,6 +109,7 @@ class Tensor(TradeOff):
         alike = Counter(factor.notation for factor in self.unordered)
 
         def place(item: tuple[TradeOff, int]) -> tuple[str, int, str]:
+            # Factors that print alike, as numbers cut to six digits, differ in their state, without caches.
             shown = item[0].notation
             state = sorted(item[0].__getstate__().items()) if alike[shown] > 1 else ""
             return shown, item[1], str(state)

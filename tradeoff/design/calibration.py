@@ -41,7 +41,6 @@ from tradeoff.mechanisms.fields import in_interval
 
 # The search is fast with these; no answer depends on them.
 _LONGEST = math.log(1000.0)  # of a step outward: a power law need not hold farther
-_MAX_EVALUATIONS = 150  # halving to a jump takes some 50
 
 _NO_ANSWER = Bounds(-math.inf, math.inf)
 
@@ -302,7 +301,7 @@ class Search:
             return
         steps = (sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1))
         farther = (self._new_place(self._place(start) + step) for step in steps)
-        for _ in range(_MAX_EVALUATIONS):
+        for _ in range(150):  # halving to a jump takes some 50
             two, t = list({p.gap: p for p in self._decided if math.isfinite(p.gap)}.values())[:2], None
             if len(two) == 2:
                 nearest, other = (self._place(p.x) for p in two)

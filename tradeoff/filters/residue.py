@@ -176,9 +176,6 @@ class ResidueFilter(Filter):
         return Gaussian(widen_mu(self.mu)) @ TotalVariation(min(widen(self.delta).upper, 1.0))
 
 
-_LOG_SQRT_2PI = balls.to_bounds((2 * balls.pi()).log() / 2)  # of the normal density
-
-
 @dataclass(frozen=True)
 class Responses:
     """Mixture of randomised responses: public label k of weight nu_k, then RR(loss_k); losses rise from 0."""
@@ -211,8 +208,8 @@ def log_delta(epsilon: ArrayLike, mu: float) -> Bounds:
     Mills ratio (1 - Phi)/phi; and delta(-eps) = 1 - e^-eps + e^-eps delta(eps).
     """
     x = np.abs(epsilon)
-    a = Bounds.of(x) / mu - mu / 2
-    positive = minimum(log(mills(a) - mills(a + mu)) - a * a / 2 - _LOG_SQRT_2PI, 0.0)
+    a, log_sqrt_2pi = Bounds.of(x) / mu - mu / 2, balls.to_bounds((2 * balls.pi()).log() / 2)
+    positive = minimum(log(mills(a) - mills(a + mu)) - a * a / 2 - log_sqrt_2pi, 0.0)
     negative = log(exp(positive - x) - expm1(-x))
     return where(np.less(epsilon, 0), negative, positive)
 
@@ -342,7 +339,10 @@ def residual(f: Responses, r: float) -> float:
 
 
 def _crossing(excess: Callable[[float], float], r: float, closeness: float) -> float:
-    """Return an approximate root of an increasing function, in (min_residual r, r); 0.0 if it has none."""
+    """Return a root of an increasing function in (min_residual r, r), known to ``closeness`` r; or 0.0.
+
+    There is none where hardly anything of the budget r is left, or where rounding hides the cost of a step.
+    """
     low = _TUNING.min_residual * r
     if not excess(low) < 0 < excess(r):
         return 0.0

@@ -368,20 +368,21 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
 def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
     """Return the normal laws of S under P and Q of a curve below (side 0) or above (1) a product.
 
-    ``sds``, ``gammas`` and ``masses`` at infinity are of P and then of Q, which is P of the reversed pair;
+    ``sds`` and ``gammas`` are of P and then of Q, which is P of the reversed pair; ``masses`` are those of Q
+    at L = inf and then of P at L = -inf. Moments are of finite losses, given that all are finite, so that
     ``gap`` = m_Q - m_P is the sum of both Kullback-Leibler divergences.
     """
     gap, sds, gammas, masses = NOTHING, [], [], []
     for reverse in (False, True):
         law = [(f, moments(f, reverse=reverse and not f.symmetric)[side], n) for f, n in powers.items()]
         variance = check_variance(total(rational(n) * m.variance for _, m, n in law))
-        # G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish.
+        # G_mu is made of m factors G_{mu/sqrt(m)}, whose third moments add up to 0 as m grows.
         rough = [(m, n) for f, m, n in law if m.third.upper > 0 and not isinstance(f, Gaussian)]
         gammas.append(float(normal_distance(rough, variance, sharp=sharp)))
-        # A constant 0 counts as normal with a deviation of 1: its gap is 0.
+        # A constant loss is 0, as P and Q both have total 1: it counts as normal with a deviation of 1.
         sds.append(Bounds(1.0, 1.0) if variance.upper == 0 else sqrt(variance))
         gap = gap + total(rational(n) * m.kl for _, m, n in law)
-        # 1 - prod (1 - mass)^n of masses at +inf, or at -inf under P (``reverse``). Of a factor between two
+        # 1 - prod (1 - mass)^n of masses of Q at +inf, or (``reverse``) of P at -inf. Of a factor between two
         # laws it is that of the one on this side, which may have more.
         mass_of: list[tuple[Bounds, int]] = []
         for f, n in powers.items():

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeVar, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, dataclass_transform, get_args
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from tradeoff.mechanisms import fields
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
-T = TypeVar("T")
 
 LOSS = f"[0, {MAX_LOSS:g}]"  # the interval of a loss
 
@@ -165,7 +164,7 @@ mechanism_field = partial(fields.parameter, values="Mechanism", check=_check_mec
         mechanism_field,
     ),
 )
-def mechanism(cls: type[T]) -> type[T]:
+def mechanism(cls: type[fields.T]) -> type[fields.T]:
     """Declare a class of values by its fields, and register the kind of a mechanism."""
     declared = fields.declare(cls, frozen=True)
     if issubclass(declared, Mechanism):

@@ -28,8 +28,6 @@ from tradeoff.operators.tabulate import Nodes, polygon_below
 from tradeoff.pld.moments import NOTHING_KNOWN
 from tradeoff.pld.moments import divergence as of_law
 
-_NOTHING = Bounds(0.0, 0.0)
-
 Function = Callable[[float], float]
 
 
@@ -70,8 +68,9 @@ _NAMED: dict[str, Callable[[TradeOff], Bounds[float]]] = {
 def _sum_atoms(polygon: PiecewiseLinear, function: Function) -> Bounds:
     """Bound sum q F(p/q) over the atoms of a polygon, and the terms of masses at infinity.
 
-    A ratio lies between two floats l <= u, where a convex function is below the larger of its values, and
-    F(r) >= F(u) - g (u - r), g its slope after u.
+    Atoms have losses log(q/p), known to ``error``, and masses p known to ``slack`` of themselves. A ratio p/q
+    lies between two floats l <= u, where a convex function is below the larger of its values, and F(r) >=
+    F(u) - g (u - r), g its slope after u.
     """
     law = polygon.loss_distribution()
     loss, log_p, slack, error = law.atoms
@@ -178,7 +177,9 @@ def _of_operator(curve: TradeOff, order: float) -> Bounds:
     return NOTHING_KNOWN
 
 
-def _from_linear(order: float, terms: Iterable[tuple[Any, Bounds]], more: Bounds = _NOTHING) -> Bounds:
+def _from_linear(
+    order: float, terms: Iterable[tuple[Any, Bounds]], more: Iterable[float] = (0.0, 0.0)
+) -> Bounds:
     """Bound the divergence whose T is sum w_i T_i + ``more``, of terms (w_i, D_i)."""
     k = to_ball(order) - 1
     sides = [*map(to_ball, more)]  # lower, upper

@@ -130,7 +130,7 @@ class Assumed(Derived):
 
     def __init__(self, f: TradeOff, sentences: Sequence[str]) -> None:
         super().__init__(f, parameters=(tuple(sentences),))
-        self._f, self.composed = f, f.composed
+        self._f, self.composed = f, f.composed  # whose numbers these are
 
     @property
     def assumptions(self) -> tuple[str, ...]:

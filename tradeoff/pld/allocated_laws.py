@@ -45,7 +45,6 @@ from tradeoff.pld.units import UNIT
 
 _LEAST = 1e-12  # least mu of a law above: pairs of smaller mu are that one with noise added, more private
 _RATIOS = 1024  # ratios of a block: dense where most of its mass is, so that they add 1e-4 to its variance
-_STRIKES = 900  # nodes of puts and calls, a hundredth of a deviation apart about 1
 _LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
 
 
@@ -84,7 +83,9 @@ def _sharper_laws(
 
     Strikes K are given as K - 1. Rows of ``strikes`` are a, b and c of the module, b a node.
     """
-    node = np.expm1(_spaced(-7 * spread, 8 * spread, 2 * spread, _STRIKES))
+    node = np.expm1(
+        _spaced(-7 * spread, 8 * spread, 2 * spread, 900)
+    )  # a hundredth of a deviation apart about 1
     node[np.argmin(np.abs(node))] = 0.0
     gap = np.diff(node)
     near = np.minimum(np.append(gap[0], gap), np.append(gap, gap[-1])) / 8

@@ -251,16 +251,19 @@ def form_of_power(f: TradeOff, n: Any) -> Form:
 
 
 def lines_group(epsilon: Any, delta: Any, alpha: Any, k: int) -> Any:
-    """Return 1 - (1 - f)^(o k) for f = f_{epsilon,delta}.
+    """Return 1 - (1 - f)^(o k), composed k times, for f = f_{epsilon,delta}: the curve of k neighbours.
 
-    1 - f is the least of two increasing lines and 1, its power the least of all words in the two. A word is
-    least if its steep lines act first, so that one word is left for each number a of them.
+    1 - f is the least of 1 and of two increasing lines, A(x) = delta + e^eps x and B(x) = 1 - e^-eps (1 -
+    delta - x), its power the least of all words in the two. As B(A(x)) <= A(B(x)), a word is least if its A
+    act first, so that one word is left for each number a of them.
     """
     words = []
     for a in range(k, -1, -1):
+        # 1 - A^a(alpha), and what is lost by k - a times B, which takes 1 - x to e^-eps (1 - x - delta).
         rest = 1 - sympy.exp(a * epsilon) * alpha - delta * sum(sympy.exp(i * epsilon) for i in range(a))
         lost = delta * sum(sympy.exp(-i * epsilon) for i in range(1, k - a + 1))
         words.append(sympy.exp((a - k) * epsilon) * rest - lost)
+    # Without delta the word of B alone is at least 0.
     return sympy.Max(*words) if delta == 0 else sympy.Max(0, *words)
 
 

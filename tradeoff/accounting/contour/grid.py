@@ -26,8 +26,6 @@ from tradeoff.intervals.bounds import Array, Complex
 from tradeoff.pld.units import UNIT, fft_error
 
 _NEAR = np.arange(-15.0, 17.0)  # the j next to t, less the last one up to t
-_BELL = 1 / 7  # b
-_UNITS = 160  # the units above, but for those of the FFT
 
 
 class Grid(NamedTuple):
@@ -42,19 +40,19 @@ def make_grid(v: Complex) -> Grid:
     """Return the grid of sums whose v_k are the rows of ``v``: the shortest with an error of 1e-12 or 8 N."""
     from scipy import fft  # loaded where a long line is summed
 
-    size, steep = np.abs(v), math.pi**2 / _BELL
+    size, steep = np.abs(v), 7 * math.pi**2
     period = 1 << (2 * v.shape[1] - 1).bit_length()
     while True:
         z = np.arange(v.shape[1]) / period
         growth = np.exp(steep * z * z)
         error = 2.02 * np.sum(size * np.exp(steep * (2 * z - 1)), axis=1)
-        error += (fft_error(period) + _UNITS * UNIT) * (1 + 1e-9) * np.sum(size * growth, axis=1)
+        error += (fft_error(period) + 160 * UNIT) * (1 + 1e-9) * np.sum(size * growth, axis=1)
         if period >= 8 * v.shape[1] or np.all(error <= 1e-12 * np.sum(size, axis=1)):
             break
         period *= 2
     spectrum = v * growth
     spectrum[:, 1:] /= 2  # an FFT with real results adds the conjugates
-    values = fft.irfft(spectrum * math.sqrt(_BELL / math.pi), period, norm="forward")
+    values = fft.irfft(spectrum * math.sqrt(1 / (7 * math.pi)), period, norm="forward")
     every = np.arange(_NEAR[0], period + _NEAR[-1], dtype=int)
     return Grid(np.take(values, every, axis=1, mode="wrap"), period, error)
 
@@ -65,7 +63,7 @@ def sum_on_grid(grid: Grid, t: Array) -> Array:
     for first in range(0, len(t), each):
         some = slice(first, first + each)
         whole = np.floor(t[some])
-        bells = np.exp(-_BELL * ((t[some] - whole)[:, None] - _NEAR) ** 2)
+        bells = np.exp(-(((t[some] - whole)[:, None] - _NEAR) ** 2) / 7)
         near = np.mod(whole, grid.period).astype(int)[:, None] + np.arange(len(_NEAR))
         for total, values in zip(result, grid.values, strict=True):
             total[some] = np.add.reduce(bells * values[near], axis=1)

@@ -153,8 +153,9 @@ def _reach(
     silent = (log_above + log_n < log_eta) & (log_q_above + log_n < log_delta - 16)
     silent |= theta * sketch.loss - log_scale > steepest
     first, last = float(sketch.loss[max(low, 0)]), float(sketch.loss[int(np.argmax(silent))])
-    if not silent.any():  # losses may end a little above the planning points
-        last = max(float(sketch.loss[-1]), end)
+    if not silent.any():  # losses may end a little above the planning points; far above is next to nothing
+        last = float(sketch.loss[-1])
+        last = end if last < end < last + (last - first) / 16 else last
     # Atoms are tilted as logarithms; masses of cells are multiplied by the tilt, which must be a float.
     last = min(last, (steepest + log_scale) / theta) if continuous else last
     return first, max(first, last)

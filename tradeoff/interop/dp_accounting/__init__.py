@@ -168,7 +168,11 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
 
 
 def _fixed_size(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
-    """Return C_p(f) for p = m/n and the guarantee f of the inner event (Dong, Roth, Su 2022, Theorem 4.2)."""
+    """Return C_p(f) of the guarantee f of an event on m of n records (Dong, Roth, Su 2022, Theorem 4.2).
+
+    The record that is replaced is among them with probability p = m/n: C_p(f) is the hull of the least of p f
+    + (1 - p) Id and its inverse.
+    """
     n = count("source_dataset_size", source_dataset_size, 1)
     p = ratio(count("sample_size", sample_size, 0, n), n)
     curve = subsample(reader.plan(event).guarantee(), p, scheme="without-replacement")

@@ -250,7 +250,7 @@ class Contour:
         return tilt.mean - self.x - 1 / c - 1 / (c - 1), tilt.variance + 1 / c**2 + 1 / (c - 1) ** 2
 
     def _log_m(self, c: float) -> arb:
-        """Return log M(c), with the Gaussian; at the ends 0 and 1 of the strips an upper bound, 0."""
+        """Return log M(c), with the Gaussian; at 0 and 1, where M is a mass of finite losses, a bound, 0."""
         if c in {0.0, 1.0}:
             return arb(0)
         return self.product.tilt(c).log_m + arb(self.tau) ** 2 * (arb(c) ** 2 - c) / 2
