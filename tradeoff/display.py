@@ -107,7 +107,7 @@ def _latex(text: str) -> str:
     # 0.001 and 0.00023 are powers too, as in columns with 1e-05, but 0.0023 is not.
     small = r"(?<![\d.])0\.(?:001|000+[1-9]\d*)(?!\d)"
     text = re.sub(small, lambda match: f"{Decimal(match[0]):e}", " ".join(text.split("\n")))
-    accents = r"\textbackslash{} \textasciicircum{} \textasciitilde{}".split()
+    accents = [r"\textbackslash{}", r"\textasciicircum{}", r"\textasciitilde{}"]
     escapes = dict(zip("\\^~", accents, strict=True)) | {each: f"\\{each}" for each in "{}_$&#%"}
     text = "".join(escapes.get(each, each) for each in text)
     text = re.sub(r"^(?=\s*[\[*])", "{}", text)  # at the start of a row these would be its options
