@@ -210,7 +210,8 @@ class Tensor(TradeOff):
 
            1 - \prod_i (1 - q_i)^{n_i}
         """
-        return combine_masses((factor.mass_at_infinity, n) for factor, n in self.factors.items())
+        masses = [(mass, n) for f, n in self.factors.items() if (mass := f.mass_at_infinity).upper > 0]
+        return combine_masses(masses) if masses else Bounds(0.0, 0.0)
 
     @property
     def mass_at_minus_infinity(self) -> float:
