@@ -28,9 +28,7 @@ class Certificate:
     ----------
     question, at : ``delta`` at an epsilon in nats, ``epsilon`` at a delta, or ``beta`` at a type I error
     lower, upper : the bounds, in nats for epsilon; infinite if there is no claim
-    orders
-        ``"one"``: :math:`P` against :math:`Q` as listed; ``"both"``: the guarantee for both orders of the
-        pair.
+    orders : ``"one"``: :math:`P` against :math:`Q` as listed; ``"both"``: the guarantee for both orders
     factors : laws of :math:`L = \log(dQ/dP)` by their parameters, and how often each occurs in the product
     losses
         Losses at which ``verify`` encloses delta to bound beta: a hint that cannot make a false claim pass.

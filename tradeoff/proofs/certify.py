@@ -11,17 +11,11 @@ from typing import get_args
 
 from scipy.optimize import minimize_scalar
 
+from tradeoff import errors
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import choice, number
 from tradeoff.curves.product import law_pair
-from tradeoff.errors import (
-    DomainError,
-    NoClosedForm,
-    PrecisionError,
-    VerificationError,
-    advise_keywords,
-    shown,
-)
+from tradeoff.errors import NoClosedForm, PrecisionError, VerificationError, shown
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.pld.discrete import EVERYWHERE, LOST, AtomicLaw, BinomialLaw, DiscreteGaussianLaw
 from tradeoff.pld.gaussian import GaussianLaw
@@ -36,7 +30,9 @@ _ULPS = 2.0**-50  # least relative change of a delta, and of a bound on epsilon
 _REMEDY = "certify curve.lower and curve.upper, which are polygons"
 
 
-@advise_keywords(lambda _: 'write certify(curve, "epsilon", delta), or "delta", epsilon, or "beta", alpha')
+@errors.advise_keywords(
+    lambda _: 'write certify(curve, "epsilon", delta), or "delta", epsilon, or "beta", alpha'
+)
 def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None = None) -> Certificate:
     """Return bounds on one answer that ``verify`` proves from the certificate alone.
 
@@ -109,7 +105,7 @@ def _check_question(curve: TradeOff, question: str, at: object) -> float:
     value = number(name, at, low, high, open_low=True, open_high=True)
     infinite = curve.mass_at_plus_infinity
     if question == "epsilon" and value <= infinite * (1 + 8 * _ULPS):  # ``_widen`` needs room below delta
-        raise DomainError(f"delta must be above the mass at infinity {infinite!r}, got {value!r}")
+        raise errors.DomainError(f"delta must be above the mass at infinity {infinite!r}, got {value!r}")
     return value
 
 
@@ -149,10 +145,9 @@ def describe_law(law: PrivacyLossDistribution) -> Description:  # noqa: C901, PL
         case DiscreteGaussianLaw():
             return {"kind": "discrete gaussian", "sigma": law.sigma, "shift": law.shift}
         case AtomicLaw(loss=loss, log_p=log_p) if law.lost <= LOST and law.outside != EVERYWHERE:
-            most = 2**14  # about half a megabyte of JSON
-            if len(loss) > most:
-                reason = f"{len(loss)} atoms are more than a certificate writes out ({most})"
-                raise NoClosedForm(f"{reason}; certify fewer at a time")
+            if len(loss) > (most := 2**14):  # about half a megabyte of JSON
+                text = f"{len(loss)} atoms are more than a certificate writes out ({most})"
+                raise NoClosedForm(f"{text}; certify fewer at a time")
             if law.fractions and (masses := law.fractions()) is not None:
                 return {"kind": "masses"} | {k: list(map(str, v)) for k, v in zip("pq", masses, strict=True)}
             ends = {name: getattr(law, name) for name in ("mass_at_minus_infinity", "mass_at_plus_infinity")}
@@ -181,10 +176,8 @@ def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | No
             share = 4 * max(share, *((check.upper - check.lower) / claim.at for check in checks))
             if share >= 1:
                 return None
-            low, high = (
-                float(curve.bounds.epsilon(claim.at * (1 + share)).lower),
-                float(curve.bounds.epsilon(claim.at * (1 - share)).upper),
-            )
+            low = float(curve.bounds.epsilon(claim.at * (1 + share)).lower)
+            high = float(curve.bounds.epsilon(claim.at * (1 - share)).upper)
             room = _ULPS * (1 + abs(claim.upper))
         claim = replace(claim, lower=min(claim.lower, low) - room, upper=max(claim.upper, high) + room)
     return None
