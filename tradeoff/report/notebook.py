@@ -19,6 +19,7 @@ from tradeoff.display import typeset_power
 from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.tabulate import BetaOperator
@@ -140,6 +141,8 @@ _FORMS: Mapping[type, Callable[[Any], str]] = {
     Subsampled: _subsampled,
     Envelope: _envelope,
     Inverse: lambda f: _power(f.operands[0], "-1"),
+    Maximum: lambda f: rf"\max\left\{{{', '.join(map(latex, f.operands))}\right\}}",
+    HullOfMinimum: lambda f: rf"\min\left\{{{', '.join(map(latex, f.operands))}\right\}}^{{**}}",
 }
 
 
