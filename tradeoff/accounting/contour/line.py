@@ -253,7 +253,7 @@ class ContourLine:
     def noise(self, x: float) -> float:
         """Return the error of the first sum at a loss but for truncation, relative to the sum: its noise."""
         total, off = self._sum_nodes(np.array([x]))
-        return float((off[0, 0] - self._truncation[0]) / max(abs(total[0, 0]), TINY))
+        return float(off[0, 0] - self._truncation[0]) / max(abs(float(total[0, 0])), TINY)
 
     def psi(self, x: Array, *, many: bool = False) -> tuple[Array, Array]:
         """Bound psi at losses x from below and above: K, aliases and every error included.
