@@ -72,8 +72,10 @@ def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
         return _law(above), AtomicLaw(np.zeros(1), np.zeros(1))
     below = _mean(_single(mu, merged=True), steps, merged=True)
     spread = math.sqrt(math.log1p(math.expm1(mu * mu) / steps))  # of a lognormal ratio of this variance
-    sharper = _sharper_laws(Allocation(mu, steps), spread, above, below) if 1e-6 < spread < 0.5 else None
-    return sharper or (_law(above), _law(below))
+    if 1e-6 < spread < 0.5 and mu < 3:  # puts of a larger mu take seconds
+        laws = _sharper_laws(Allocation(mu, steps), spread, above, below)
+        return laws or (_law(above), _law(below))
+    return _law(above), _law(below)
 
 
 def _sharper_laws(
@@ -83,9 +85,8 @@ def _sharper_laws(
 
     Strikes K are given as K - 1. Rows of ``strikes`` are a, b and c of the module, b a node.
     """
-    node = np.expm1(
-        _spaced(-7 * spread, 8 * spread, 2 * spread, 900)
-    )  # a hundredth of a deviation apart about 1
+    # About 1 nodes are a hundredth of a deviation apart.
+    node = np.expm1(_spaced(-7 * spread, 8 * spread, 2 * spread, 900))
     node[np.argmin(np.abs(node))] = 0.0
     gap = np.diff(node)
     near = np.minimum(np.append(gap[0], gap), np.append(gap, gap[-1])) / 8
@@ -111,20 +112,20 @@ def _sharper_laws(
     (x, _, slope), (x_calls, calls_at, slope_calls) = corners
     at_1 = lines[0][:, -1:]  # the line at the last put, at K = 1: the first of the calls, with a slope less 1
     change, steepest = 1 + slope_calls[0] - slope[-1], at_1[0, 0]
-    if not (change > 1e-4 and 0 < steepest < 1):
-        return None
     mass = np.concatenate([slope[:1], np.diff(slope), [change], np.diff(slope_calls), -slope_calls[-1:]])
+    if not (change > 1e-4 and 0.5 <= steepest < 1 and np.all(mass >= 0)):  # so that steepest - 1 is exact
+        return None
     ratio = 1 + np.concatenate([x, x_calls[1:]])
     zero = np.zeros((2, 1))  # the line 0
     (m, y), (m_calls, y_calls) = np.hstack([zero, lines[0]]), np.hstack([at_1 - [[1], [0]], lines[1], zero])
-    kept, kept_calls = m <= steepest, (m_calls >= steepest - 1) & (m_calls <= 0)
+    kept, kept_calls = (m >= 0) & (m <= steepest), (m_calls >= steepest - 1) & (m_calls <= 0)
     m, _, cross = _hull([m[kept]], [y[kept]])
     m_calls, _, cross_calls = _hull([m_calls[kept_calls]], [y_calls[kept_calls]])
     crossing = 1 + np.append(cross, cross_calls)
     if not (crossing[0] > 0 and np.all(np.diff(crossing) > 0)):
         return None
-    # Slopes are quotients of differences, and ``_hull`` keeps those that change by 1e-5 of themselves.
-    slack, off = 2.0**-34, 4 * UNIT * (1 + 1 / crossing[0])
+    # Slopes are quotients of differences, and ``_hull`` keeps those that change by 1e-4 of themselves.
+    slack, off = 2.0**-37, 4 * UNIT * (1 + 1 / crossing[0])
     return (
         _law(Block(ratio, mass, float(calls_at[-1]), slack, 4 * UNIT)),
         _law(Block(crossing, np.append(np.diff(m), np.diff(m_calls)), 0.0, slack, off)),
@@ -134,7 +135,7 @@ def _sharper_laws(
 def _profile(block: Block, *, calls: bool) -> tuple[Array, Array, Array, Array]:
     """Return K - 1 at ratios below 1, or for calls above it, with puts or calls there, errors, and slopes.
 
-    A slope is that of the line on the far side of the ratio, seen from K = 1, and of one that is below.
+    A slope is that of the line between the ratio and the next one towards K = 1, which is below elsewhere.
     """
     way = slice(None, None, -1 if calls else 1)
     under_p, under_q = (np.cumsum(each[way])[way] for each in (block.mass, block.mass * block.ratio))
@@ -160,13 +161,13 @@ def _lines(at: Array, low: Array, high: Array) -> Array:
 
 
 def _hull(x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """Return vertices of a lower hull and the slopes between them, each 1e-5 of both above the one before."""
+    """Return vertices of a lower hull and the slopes between them, each 1e-4 of both above the one before."""
     at, to = map(np.concatenate, (x, y))
     order = np.argsort(at)
     at, to = lower_hull(at[order], to[order])
     while True:
         slope = np.diff(to) / np.diff(at)
-        kept = np.diff(slope) > 1e-5 * (np.abs(slope[1:]) + np.abs(slope[:-1]))
+        kept = np.diff(slope) > 1e-4 * (np.abs(slope[1:]) + np.abs(slope[:-1]))
         if kept.all():
             return at, to, slope
         kept = np.pad(kept, 1, constant_values=True)
