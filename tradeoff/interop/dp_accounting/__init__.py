@@ -47,9 +47,10 @@ class Concentrated(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """Reader of events for one relation of neighbours."""
+    """Reader of events for one relation; ``levels`` more of them may be inside each other's samplings."""
 
     relation: Relation
+    levels: int
 
     @property
     def per_record(self) -> int:
@@ -62,6 +63,9 @@ class Reader(NamedTuple):
 
     def plan(self, event: Any) -> Plan:
         """Return the plan of an event: rho and xi of its concentrated parts are added."""
+        if self.levels == 0:
+            raise PlanError("event must nest at most 50 samplings")
+        inner_reader = self._replace(levels=self.levels - 1)
         parts: Counter[Mechanism | Concentrated] = Counter()
         pending = [(event, 1)]
         while pending:  # without recursion over compositions, which may be deep
@@ -73,7 +77,7 @@ class Reader(NamedTuple):
             elif name == "ComposedDpEvent":
                 (members,) = _fields(each, "events")
                 pending.extend((member, n) for member in reversed(_list("events", members)))
-            elif (part := _read(each, name, self)) is not None and n:
+            elif (part := _read(each, name, inner_reader)) is not None and n:
                 parts[part] += n
         counts = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
         sums = [(part, rational(Fraction(n))) for part, n in parts.items() if isinstance(part, Concentrated)]
@@ -305,7 +309,7 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
         raise PlanError(f"{rule}, got {shown(neighboring_relation)}")
     if hasattr(event, "build"):
         event = event.build()
-    return Reader(name).plan(getattr(event, "ledger", event))
+    return Reader(name, 50).plan(getattr(event, "ledger", event))
 
 
 def _read(event: Any, name: str, reader: Reader) -> Part:
