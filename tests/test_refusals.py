@@ -206,7 +206,7 @@ to.certify(G(1), "mu", 0.1) => question must be one of 'delta', 'epsilon', 'beta
 to.certify(G(1), "beta", 2.0) => alpha must be in
 to.certify(to.approximate_dp(1, 0.1), "epsilon", 0.05) => delta must be above the mass at infinity
 to.certify(M.Gaussian(noise_multiplier=1), "delta", 1.0) => KindError: guarantee
-to.compare(to.Plan({})) => KindError: .guarantee()
+to.compare(to.Plan({})) => KindError: is a Plan,…write Plan(...).guarantee()
 to.compare(G(1), ["ctl"]) => method must be one of 'clt', …, got 'ctl'
 to.compare(G(1), ["clt"])["nothing"] => method must be one of …, got 'nothing'
 to.compare(G(1), [], delta=["small"]) => delta
@@ -440,7 +440,8 @@ to.plot(G(1), M.Gaussian, ax=AX) => KindError: not a trade-off function; give a 
 to.plot(ax=AX) => at least one curve
 to.plot(G(sympy.Symbol("mu", positive=True)), ax=AX) => SymbolError:
 to.plot(G(1), labels=["a", "b"], ax=AX) => labels must be 1 texts, one for each item
-to.plot(G(1), ax=AX, progress=True) => ^matplotlib cannot draw it: …; give axes of matplotlib, and keywords
+to.plot(G(1), ax=AX, progress=True); to.plot(G(1), ax=AX, label="a") => must not be given, got
+to.plot(G(1), ax=AX, clip_on=False) => must not be given, got
 to.plot(G(1), interactive=True, progress=True) => ^style must be …Invalid property
 to.plot((G(0.5), G(1)), ax=AX); to.plot(to.Bounds(G(0.5), G(1)), ax=AX) => give (lower, upper)
 to.plot(G(1), columns=3) => columns must be 1 or 2, got 3

@@ -152,6 +152,12 @@ def paint(axes: Axes, view: View, series: Sequence[Series], *, legend: bool = Tr
     from matplotlib.lines import Line2D
 
     given = normalize_kwargs(style, Line2D)
+    for name in given:
+        if name in {"label", "clip_on", "data", "xdata", "ydata"} or not hasattr(Line2D, f"set_{name}"):
+            raise DomainError(
+                f"{name} must not be given, got {shown(given[name])}; give keywords of "
+                "matplotlib.lines.Line2D, such as color or linewidth, and names as labels=[...]"
+            )
     if view.chance is not None:
         axes.plot(view.grid, view.chance, **styles.CHANCE)
     axes.set(xscale=view.xscale, yscale=view.yscale, xlim=view.xlim, ylim=limits(view, series))
@@ -186,7 +192,7 @@ def _paint_series(axes: Axes, view: View, series: Series, look: Look) -> None:
     if y is not None:  # a line along the edge of the axes is not clipped
         at_edge = view.square and view.whole and view.yscale == "linear"
         y = np.where(y > 0, y, np.nan) if axes.get_yscale() == "log" else y
-        (line,) = axes.plot(series.x, y, **{"label": name or None, "clip_on": not at_edge, **look})
+        (line,) = axes.plot(series.x, y, label=name or None, clip_on=not at_edge, **look)
         if line.is_dashed():  # white edges, so that dashes are seen over another line
             line.set_path_effects([withStroke(linewidth=line.get_linewidth() + 1.0, foreground="white")])
     if series.unsafe is not None:
