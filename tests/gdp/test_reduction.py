@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, ctx
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 import tradeoff as to
 from tests.strategies import curves, log_uniform, vertices
@@ -110,10 +110,10 @@ def test_gdp_polygon_encloses_vertices(points):
 @pytest.mark.slow
 @settings(max_examples=5, deadline=None)  # three reductions an example
 @given(curves, log_uniform(1e-10, 0.1))
+@example(to.subsample(to.PureDP(7) @ to.Gaussian(0.005), 0.03, scheme="without-replacement"), 1e-10)
 def test_gdp_inverse_and_envelope_agree(f, failure):
     one, two, both = (g.gdp(failure).bounds for g in (f, ~f, f.symmetrise(assume="either-order")))
-    for other in (two, both):
-        assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+    assert all(max(one.lower, other.lower) <= min(one.upper, other.upper) for other in (two, both))
 
 
 @pytest.mark.parametrize("mu", [1e-6, 0.5, 3.0, 20.0, 60.0])
