@@ -127,7 +127,7 @@ def test_reach_ends_where_tilted_masses_are_floats():
     low, high = _reach(sketch, 2816.0, 0.0, 2, -15.0, end=0.25, continuous=True)
     assert low == 0.0
     assert 0.24 < high <= 690 / 2816
-    assert _reach(sketch, 2816.0, 0.0, 2, -15.0, end=0.25, continuous=False)[1] == 0.25  # masses are logs
+    assert _reach(sketch, 2816.0, 0.0, 2, -15.0, end=0.25, continuous=False) == (0.0, 0.25)  # masses are logs
 
 
 @pytest.mark.parametrize(
