@@ -120,8 +120,7 @@ def test_gdp_inverse_and_envelope_agree(f, failure):
 def test_gdp_gaussian_is_itself(mu):
     result = to.Gaussian(mu).gdp(failure=0)
     assert repr(result) == repr(to.Gaussian(mu).gdp())  # from Python 3.13 on a field that is NaN is not equal
-    assert result.bounds == to.Bounds(mu, mu)
-    assert result.curve == to.Gaussian(mu)
+    assert (result.bounds, result.curve) == (to.Bounds(mu, mu), to.Gaussian(mu))
     assert (result.failure, result.regret, result.mu_minus) == (0, 0, mu)
 
 
