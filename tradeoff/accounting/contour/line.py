@@ -46,7 +46,7 @@ _MANY = 6 * _BLOCK  # nodes from which that pays, and is charged no more roundin
 _PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
 
 # Numbers of nodes from and up to which many losses are summed on a grid: it takes the time of 80 to
-# 500 losses; a curve at one alpha has 21 a line, and the evaluation of so many nodes takes longer still.
+# 500 losses; a curve at one alpha has 21 a line, and the evaluation of so many nodes takes longer.
 _LONG = 2**15, 2**19
 
 _SILENT = 120.0  # nodes of a long block where the product is below e^-_SILENT are skipped
