@@ -137,7 +137,7 @@ def tail_end(f: TradeOff, level: float) -> float:
     """Return an eps >= 0 from which on delta_f <= level, or inf if there may be none."""
     top = f.sup_loss if f.mass_at_infinity.upper <= level else np.inf
     try:
-        at = max(float(f.bounds.epsilon(level).upper), 0.0)
+        at = max(float(f.bounds.epsilon(min(level, 1.0)).upper), 0.0)
     except PrecisionError:
         return max(top, 0.0)
     # Epsilon and delta are computed separately, and may differ in the last digits.
