@@ -581,10 +581,11 @@ def bound_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float] | 
             slope = (gap - old[1]) / (x - old[0])
         if not -math.inf < slope < 0:
             return None
+        old, x = (x, gap), x - gap / slope
         if abs(gap) <= 1e-10:
             break
-        old, x = (x, gap), x - gap / slope
-    width = max((high - low) / delta, 1e-12) / -slope + 4 * UNIT * abs(x)
+    # At x, the root of the middle of both bounds, both are half their distance off; 2 % for the slope.
+    width = max(0.51 * (high - low) / delta, 1e-12) / -slope + 4 * UNIT * abs(x)
     ends = []
     for sign in (-1, 1):
         for k in range(12):
