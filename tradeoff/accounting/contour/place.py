@@ -80,11 +80,14 @@ class Placement(NamedTuple):
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows, else more.
 
-    Such lines end at 5.5/tau or at most a tenth farther, with 1/512 of the smoothing's error after that.
-    ``each`` is the number of terms summed for a node.
+    Such lines end at depth/tau, tau e^(-depth^2/2) = ``goal``, with 1/512 of the smoothing's error after
+    that. ``each`` is the number of terms summed for a node.
     """
-    nodes = min(query_options().most(NODE_BYTES), sharp.most / (1.1 * each))
-    tau = float(max(least_smoothing(sharp, accuracy), 5.5 / (sharp.step * nodes)))
+    nodes = min(query_options().most(NODE_BYTES), sharp.most / (1.02 * each))
+    least = least_smoothing(sharp, accuracy)
+    tau = max(least, 5.5 / (sharp.step * nodes))  # nearly: of it the depth is good to 1 %
+    depth = math.sqrt(2 * max(math.log(512 * GOAL / sharp.goal / min(sharp.blur * tau, 1 / tau)), 2.0))
+    tau = float(max(least, 1.01 * min(depth, 8.5) / (sharp.step * nodes)))
     goal = 1 / 512 * min(sharp.blur * tau * tau, 1.0) * sharp.goal / GOAL
     return sharp._replace(smoothing_width=tau, goal=goal)
 
