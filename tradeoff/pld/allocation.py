@@ -204,7 +204,7 @@ class Allocation:
         far = mu + min(math.sqrt(2 * max(30 + math.log(t) - float(np.min(size + np.log(-tilts))), 0.0)), 36.0)
         low, high = 0.0, 1.0
         # A cut farther out takes a longer line of the bulk, and cancels less of the jump.
-        for shift in (0.0, -0.5, -1.0) if mu < 1.2 else (-0.75, -0.25, 0.0):
+        for shift in (0.0, -0.5, -1.0) if mu < 1.2 else (-0.5 if mu < 1.7 else -0.75, -0.25, 0.0):
             at = min(max(reach + shift / mu, 3.0), far)
             inner, outer = (Cut(round(at, 2), max(round(at, 2), 2 * mu), jump) for jump in (False, True))
             p, q, off = self._masses(outer)
@@ -219,7 +219,8 @@ class Allocation:
                 units = (off + 32 * UNIT) * (gained + paid)
                 put = self._line(outer, place, -math.inf).at(above, strike)
                 jump = _clipped((put[0] + gained - paid - units, put[1] + gained - paid + units), 0.0, most)
-            floor = math.log(max(jump[0], 1e-300))
+            # Errors of the bulk below a hundredth of the width of the jump are negligible.
+            floor = math.log(max(jump[0], 1e12 * (jump[1] - jump[0]), 1e-300))
             bulk = _clipped(self._line(inner, place, float(round(floor))).at(above, strike), 0.0, 1.0)
             low, high = max(low, bulk[0] + jump[0]), min(high, bulk[1] + jump[1])
             if at == far or high - low <= self.enough * high:
