@@ -71,17 +71,15 @@ class TruncatedPLD(PrivacyLossDistribution):
 
 
 def choose_edge(
-    laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], cumulant: Cumulant, x: float
+    laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], cumulant: Cumulant, far: float
 ) -> float | None:
-    """Return the least edge for which the last term is negligible, or None where nothing is cut."""
+    """Return the least edge for which the last term is negligible up to the loss ``far``, or None."""
     reach = max(float(law.sketch().loss[-1]) for law in laws)  # largest loss of a round
     lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))  # and least of the sum
-    if x <= 0:  # an edge that makes the last term 0
-        return -1.01 * lowest if 2.02 * -lowest < reach else None
-    tilts, far = np.geomspace(0.1, 1e4, 21) / x, 1.125 * x  # tables serve losses of an eighth more
+    tilts = np.geomspace(0.1, 1e4, 21) / far
     cumulants = np.array([cumulant.value(-each) for each in tilts.tolist()])
-    for multiple in (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0):
-        edge = multiple * x
+    for multiple in (1.1, 1.33, 1.8, 2.7, 3.6, 5.3, 7.1, 10.7, 14.2):
+        edge = multiple * far
         if 2 * edge > reach:
             break
         rare = float(np.min(cumulants + tilts * (far - edge)))
@@ -239,7 +237,8 @@ class Direction:
     def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
         """Tabulate delta about epsilon, of truncated laws if there is an edge; None if losses go too far."""
         laws, sketches, cumulant = self.laws, self.sketches, self.cumulant
-        edge = choose_edge(laws, self.counts, cumulant, epsilon) if self.is_cut else None
+        scale = float(self.spread(np.array([epsilon]))[0])
+        edge = choose_edge(laws, self.counts, cumulant, epsilon + scale) if self.is_cut else None
         if edge is not None:
             laws = [TruncatedPLD(law, -math.inf, edge) for law in laws]
             sketches = [law.sketch() for law in laws]
@@ -257,7 +256,7 @@ class Direction:
             table,
             kind="other" if self.reverse else "delta",
             center=-epsilon if self.reverse else epsilon,
-            scale=float(self.spread(np.array([epsilon]))[0]),
+            scale=scale,
             refinement_factor=grid.refinement_factor,
         )
 
