@@ -113,8 +113,7 @@ def add_far_losses(
     their mass is at a. As (e^(tu) - 1)/(1 - e^-u) grows with u, those down to a - w add at most D e^(-ta)
     (1 + (e^(tw) - 1)/(1 - e^-w)) to the moment; the probability of those below a - h is at most D/(1 - e^-h).
     """
-    first, last = np.searchsorted(table.above, [x / 4, edge]).tolist()
-    kept = slice(max(first - 2, 0), max(last, first + 2))
+    kept = slice(0, max(int(np.searchsorted(table.above, edge)), 2))
     above, below = table.above[kept], table.below[kept]
     far_p, far_q, zero, counts = [], [], Bounds.of(0.0), [factor.count for factor in factors]
     for law in laws:
