@@ -26,7 +26,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise, segment
 from tradeoff.curves.query import certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
-from tradeoff.intervals.functions import clip, log, rational
+from tradeoff.intervals.functions import clip, exp, expm1, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.operators.tabulate import BetaOperator, largest
 from tradeoff.pld.discrete import to_atomic
@@ -110,12 +110,16 @@ class Maximum(_Pooled, BetaOperator):
         return low, np.minimum(high, self._least_delta(epsilon))
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Take the least of the operands' epsilons from above, and whole curves where that is not close."""
-        high = np.minimum.reduce([f.bounds.epsilon(delta).upper for f in self.operands])
+        """Take the least of the operands' epsilons, and whole curves where that is not close."""
+        each = [f.bounds.epsilon(delta) for f in self.operands]
+        high, low = np.minimum.reduce([answer.upper for answer in each]), np.full(len(delta), -np.inf)
         # Up to 690 nats e^eps is a float.
-        low, near = np.full(len(delta), -np.inf), (delta > 0) & (np.abs(high) < 690.0)
-        if near.any():
-            low[near] = self._epsilon_at(delta[near], high[near])
+        near = (delta > self.mass_at_infinity.upper) & (np.abs(high) < 690.0)
+        for f, answer in zip(self.operands, each, strict=True):
+            if (mine := near & (answer.upper == high) & np.isfinite(answer.lower)).any():
+                low[mine] = self._epsilon_of(f, delta[mine], answer.lower[mine])
+        if (left := near & np.isinf(low)).any():
+            low[left] = self._epsilon_at(delta[left], high[left])
         # A width of 1e-3 needs no whole curves without a tolerance.
         if (wide := ~(high - low <= (1e-3 if tol is None else tol))).any():
             below, above = super().epsilon_bounds(delta[wide], tol)
@@ -125,6 +129,26 @@ class Maximum(_Pooled, BetaOperator):
     def _least_delta(self, epsilon: Array) -> Array:
         """Bound delta from above by the least of the operands'."""
         return np.asarray(np.minimum.reduce([f.bounds.delta(epsilon).upper for f in self.operands]))
+
+    def _epsilon_of(self, f: TradeOff, delta: Array, low: Array) -> Array:
+        """Return ``low``, lower bounds on f's epsilon, where they are the maximum's as well, else -inf.
+
+        At l = ``low`` delta_f(l) >= delta. For an alpha with the slope -alpha of delta_f in e^eps at l,
+
+            (delta - delta_f(l + h))/(e^(l + h) - e^l) <= alpha <= (delta_f(l - h) - delta)/(e^l - e^(l - h)),
+
+        and f(alpha) = 1 - delta_f(l) - e^l alpha. Where no operand is above f there the maximum has delta(l)
+        >= 1 - f(alpha) - e^l alpha >= delta, and more before l, as it falls to less. Curves fall: the others
+        at the least alpha are compared with f at the greatest.
+        """
+        h, s = 1e-3, exp(Bounds.of(low))
+        before, after = (f.bounds.delta(at).upper for at in (low - h, low + h))
+        least = (Bounds.of(delta) - after) / (s * expm1(Bounds.of(low + h) - low))
+        most = (Bounds.of(before) - delta) / (s * -expm1(Bounds.of(low - h) - low))
+        own = f.bounds(np.clip(most.upper, 0.0, 1.0)).lower
+        at = np.clip(least.lower, 0.0, 1.0)
+        is_largest = [g.bounds(at).upper <= own for g in self.operands if g is not f]
+        return np.where(np.logical_and.reduce(is_largest), low, -np.inf)
 
     def _epsilon_at(self, delta: Array, near: Array) -> Array:
         """Bound epsilon(delta) = sup log((1 - delta - f(alpha))/alpha) from below, by one alpha.
