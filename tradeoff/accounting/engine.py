@@ -337,7 +337,8 @@ class Engine(ABC, Generic[Effort]):
                 elif question == "epsilon":
                     result = self._epsilon(at[which], effort)
                 else:
-                    result = self._beta(at[which], effort, goal)
+                    enough = WIDTHS[self.name][question].enough  # closer samples spare a further engine
+                    result = self._beta(at[which], effort, min(goal, enough))
                 low[which], high[which] = np.fmax(low[which], result.low), np.fmin(high[which], result.high)
                 with np.errstate(invalid="ignore", over="ignore"):  # of infinite bounds, or an extreme goal
                     own = measure(question, at[which], result.low, result.high, tol)

@@ -213,7 +213,8 @@ def plan(
         ranges.append((*reach, _offset(law, sketch, h)))
     offset = sum(count * c for count, (_, _, c) in zip(counts, ranges, strict=True))
     first = int(np.floor((low - offset) / h)) - 1
-    size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))  # for the FFT; half of the rest is below
+    # For the FFT; half of the rest is below. Of few rounds each may end a node past either end of the sum.
+    size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4 + 2 * min(sum(counts), 64)))))
     spare = size - int(np.ceil((high - low) / h)) - 2
     window = Window(first - spare // 2, size, (down, up))
     return LatticePlan(
