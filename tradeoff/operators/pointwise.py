@@ -116,8 +116,8 @@ class Maximum(_Pooled, BetaOperator):
         # Up to 690 nats e^eps is a float.
         near = (delta > self.mass_at_infinity.upper) & (np.abs(high) < 690.0)
         for f, answer in zip(self.operands, each, strict=True):
-            if (mine := near & (answer.upper == high) & np.isfinite(answer.lower)).any():
-                low[mine] = self._epsilon_of(f, delta[mine], answer.lower[mine])
+            if (mine := near & (answer.upper == high) & (answer.lower > -690.0)).any():
+                low[mine] = np.maximum(low[mine], self._epsilon_of(f, delta[mine], answer.lower[mine]))
         if (left := near & np.isinf(low)).any():
             low[left] = self._epsilon_at(delta[left], high[left])
         # A width of 1e-3 needs no whole curves without a tolerance.
