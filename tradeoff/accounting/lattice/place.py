@@ -196,11 +196,6 @@ def plan(
     wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
     finest = 2 * (high - low) / effort.most
-    # Nodes widen a round, of that deviation, least where one holds all that is likely in it, or where they
-    # are much closer: those between cut it into few pieces. If the finest ones would, they are set apart.
-    deviation, root = cumulant.middle[1], math.sqrt(sum(counts))
-    if wanted < finest and finest > deviation / root and (theta * deviation) ** 2 * root < 0.5:
-        finest = max(finest, 0.4 * deviation)
     h = _spacing(laws, counts, theta, width, wanted, finest)
     refinement_factor = 1.0
     if h > 2 * finest:  # bounds meet as h^2, or at once on a spacing that atoms share
