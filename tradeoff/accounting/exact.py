@@ -49,9 +49,6 @@ class ExactEngine(Engine[None]):
     def loss_at_delta(self, delta: Array) -> Array:
         return self.table.crossing(delta, delta)
 
-    def loss_at_alpha(self, alpha: Array) -> Array:
-        return self.table.peak(alpha, alpha)
-
     @cached_property
     def cumulant(self) -> Cumulant:
         return Cumulant([(self.law.sketch(), 1)])
