@@ -93,7 +93,7 @@ def test_half_line_rules_err_within_bounds(law, c, moved):
         z = acb(c + moved, 20.0)
         true, whole = moment(half, z), abs(moment(half, acb(z.real)))
         for digits in (6.0, 15.0, 40.0):
-            for nodes in (part.base.nodes(part, c, 20.0, digits), part.base.path(part, c, digits)):
+            for nodes in (part.base.nodes(part, c, 20.0, digits), part.base.nodes(part, c, None, digits)):
                 total, rounding = acb(0), arb(0)
                 for loss, log_p, slack, error in zip(*(each.tolist() for each in nodes[:4]), strict=True):
                     term = (acb(log_p) + z * acb(loss)).exp()

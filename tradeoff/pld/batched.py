@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate
-from tradeoff.pld.gaussian import MOST, NormalBase, Points, Trapezoid, WindowBase, line_points, path_points
+from tradeoff.pld.gaussian import MOST, NormalBase, Trapezoid, WindowBase, line_points, path_points
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed, weighted_mass
 from tradeoff.pld.quadrature import QuadratureTransform
@@ -187,27 +187,19 @@ class BatchedTransform(QuadratureTransform):
         self.batch, self.each = batch, [digits + math.log(n) for n in batch.counts]
         super().__init__(None, c, digits, [[part] for part in batch.parts], batch.counts)
 
-    def _on_line(self, j: int) -> QuadratureNodes:
-        rules = self._rules([self.finer**j / pace for pace in self._paces])
-        return _padded(line_points, self.batch.column, self.c, rules)
-
-    @cached_property
-    def _path(self) -> QuadratureNodes | None:
-        rules = self._rules([None] * len(self.each))
-        return None if None in rules else _padded(path_points, self.batch.column, self.c, rules)
-
-    def _rules(self, y: Sequence[float | None]) -> list[Any]:
-        """Return the rule of each row for frequencies up to its y, or a path for all of them for y None."""
-        bases: list[Any] = [part.base for part in self.batch.parts]
-        rows = zip(bases, self.batch.parts, self.each, y, strict=True)
-        return [base.rule(part, self.c, digits, top) for base, part, digits, top in rows]
+    def _points(self, j: int | None) -> Any:
+        """Return the points of level j, (rows, nodes); for j None of a path, or None if a row has none."""
+        limits = [None if j is None else self.finer**j / pace for pace in self._paces]
+        rows: Any = zip(self.batch.parts, self.each, limits, strict=True)
+        rules = [part.base.rule(part, self.c, digits, y) for part, digits, y in rows]
+        return None if None in rules else _padded(self.batch.column, self.c, rules, is_path=j is None)
 
 
-def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezoid]) -> QuadratureNodes:
-    """Return the nodes of all rules that ``points`` keeps, (rows, nodes); those that pad have mass 0."""
+def _padded(column: Component, c: float, rules: Sequence[Trapezoid], *, is_path: bool) -> QuadratureNodes:
+    """Return the nodes of all rules that count, (rows, nodes); those that pad have mass 0."""
     rule = Trapezoid(*_columns(rules))
     place = rule.first + np.arange(int(np.max(rule.last - rule.first)) + 1.0)
-    result, kept = points(column, c, rule, np.minimum(place, rule.last))
+    result, kept = (path_points if is_path else line_points)(column, c, rule, np.minimum(place, rule.last))
     kept = kept & (place <= rule.last)
     # From the first to the last node that is kept, moved to the start of its row.
     start = np.argmax(kept, axis=1)

@@ -187,19 +187,16 @@ class Base(ABC):
         """Tabulate masses and variations of a component under the tilt c; log M(c) is ``log_m`` +- error."""
 
     @abstractmethod
-    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
+    def nodes(self, component: Component, c: float, y: float | None, digits: float) -> QuadratureNodes | None:
         """Return nodes for E e^((c' + iy') L), |c' - c| <= MARGIN, |y'| <= y, to about e^-digits, relative.
 
-        Raises SizeError where they are too many.
+        For y None they are complex, for all y' >= 0, with Im L >= 0: a path, or None if there is none. Raises
+        SizeError where they are too many.
         """
 
     def damping(self, x: Array, a: float = 0.0) -> tuple[Any, Array]:
         """Return minus the log of a factor of phi(x + ia) that takes mass off, and its error in UNITs."""
         return np.zeros(1), np.zeros(1)
-
-    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        """Return complex nodes as ``nodes``, but for all y' >= 0, with Im L >= 0; None if there are none."""
-        return None
 
 
 class AffineBase(Base):

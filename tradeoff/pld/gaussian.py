@@ -22,7 +22,6 @@ Theorem 5.1, of a strip of half-width a). The step h does not depend on y. Along
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -105,10 +104,6 @@ class Place(NamedTuple):
     width: Any
     units: Array
     moved: Array
-
-
-# ``line_points`` or ``path_points``.
-Points = Callable[[Component, float, Trapezoid, Array], tuple[QuadratureNodes, NDArray[np.bool_]]]
 
 
 def step(scale: float, y: float, falling: float, digits: float) -> float:
@@ -343,16 +338,12 @@ class NormalBase(AffineBase):
         rule = Trapezoid(h, first, last, spare, digits, a, grown)
         return _check_size(rule, self) if y is not None else rule if has_path else None
 
-    def nodes(self, component: Component, c: float, y: float | None, digits: float) -> Any:
+    def nodes(self, component: Component, c: float, y: float | None, digits: float) -> QuadratureNodes | None:
         if (rule := self.rule(component, c, digits, y)) is None:
             return None
-        points: Points = path_points if y is None else line_points
+        points = path_points if y is None else line_points
         result, kept = points(component, c, rule, np.arange(rule.first, rule.last + 1.0))
         return result.only(kept)
-
-    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        result: QuadratureNodes | None = self.nodes(component, c, None, digits)
-        return result
 
 
 @dataclass(frozen=True)

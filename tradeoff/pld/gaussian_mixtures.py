@@ -52,8 +52,8 @@ class MixtureBase(Base):
     pair: MixturePair
     scale: float
 
-    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        """Return the nodes of a trapezoid rule over the whole line.
+    def nodes(self, component: Component, c: float, y: float | None, digits: float) -> QuadratureNodes | None:
+        """Return the nodes of a trapezoid rule over the whole line; no path for y None.
 
         The component's own densities p and q are again mixtures of normal laws. On Im x = a their terms over
         phi, e^(m x - m^2/2), have arguments within s a of each other, s the spread of the means: while s a <
@@ -61,6 +61,8 @@ class MixtureBase(Base):
         and p differ by at most s a. So |p^(1-z) q^z| grows by at most e^(a^2/2 + y s a), and by cos(s a/2)^-1
         for each negative power of a sum of several terms: see ``step``.
         """
+        if y is None:
+            return None
         s, powers = self.pair.spread, (c - MARGIN, c + MARGIN)
         q, p = self._means(*component.b), self._means(*component.d)
         falling = max(0.0, -powers[0]) * (q[0] < q[1]) + max(0.0, powers[1] - 1) * (p[0] < p[1])

@@ -315,7 +315,7 @@ def _by_points(law: PrivacyLossDistribution, order: float) -> Bounds:
     exact = each[0]._replace(quadrature=max(nodes.quadrature for nodes in each))
     points = [exact, *(part.base.nodes(part, c, 0.0, digits) for part in smooth)]
     sums, quadrature = [], 0.0
-    for nodes in (each for each in points if len(each.loss)):
+    for nodes in (each for each in points if each is not None and len(each.loss)):
         x = nodes.loss + Bounds(-nodes.error, nodes.error)
         log_mass = x + nodes.log_p
         terms = raised(log_mass, k * x) + k * raised(log_mass, -x)

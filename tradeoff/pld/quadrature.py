@@ -41,9 +41,8 @@ class QuadratureTransform(Transform):
     """The smooth components of each row."""
 
     # Level j serves a component for frequencies up to first_limit finer^j/scale, scale >= |dL/dx|: making a
-    # level costs as much as some fifty frequencies. From ``path_level`` on a path, where there is one, serves
-    # all of them.
-    first_limit, finer, path_level = 16.0, 4.0, 1
+    # level costs as much as some fifty frequencies.
+    first_limit, finer = 16.0, 4.0
 
     def __init__(
         self,
@@ -73,29 +72,33 @@ class QuadratureTransform(Transform):
         self.mean_error = rounding * (1 + 1e-9) if is_product else 0.0
 
     def _level(self, j: int) -> Level:
-        """Return level j, made once; later levels keep the means m, and on a path M(c), of level 0."""
+        """Return level j, made once: on the real line, or from 1 on the path, if there is one."""
+        if j and self._path is not None:
+            return self._path
         if j not in self._levels:
-            nodes = self._path if j >= self.path_level else None
-            nodes, first = self._on_line(j) if nodes is None else nodes, self._levels[0] if j else None
-            self._levels[j] = Level(nodes, self.c, self.mass_at_minus_infinity, first)
+            first = self._levels[0] if j else None  # whose means m all keep
+            self._levels[j] = Level(self._points(j), self.c, self.mass_at_minus_infinity, first)
         return self._levels[j]
 
-    def _on_line(self, j: int) -> QuadratureNodes:
-        """Return the points of level j on the real line, for frequencies up to y."""
-        y = self.finer**j / self._pace
-        return self._with_atoms([part.base.nodes(part, self.c, y, self.digits) for part in self.rows[0]])
-
     @cached_property
-    def _path(self) -> QuadratureNodes | None:
-        """The complex points that serve all frequencies, or None where a component has no path."""
-        paths = [part.base.path(part, self.c, self.digits) for part in self.rows[0]]
-        known = [nodes for nodes in paths if nodes is not None]
-        return self._with_atoms(known) if known and len(known) == len(paths) else None
+    def _path(self) -> Level | None:
+        """The level that serves all frequencies, with M(c) of level 0; None where a component has no path."""
+        points = self._points(None)
+        if points is None:
+            return None
+        return Level(points, self.c, self.mass_at_minus_infinity, self._levels[0])
 
-    def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
-        """Return nodes and atoms as one row; errors relative to positive parts add to the largest at most."""
+    def _points(self, j: int | None) -> Any:
+        """Return the points of level j, atoms among them, as one row; for j None those of a path, or None.
+
+        Quadratures err relative to positive parts, whose errors add to the largest at most.
+        """
+        y = None if j is None else self.finer**j / self._pace
+        parts: list[Any] = [part.base.nodes(part, self.c, y, self.digits) for part in self.rows[0]]
+        if None in parts or (j is None and not parts):
+            return None
         if len(self.atoms.loss):
-            parts = [*parts, select_atoms(self.atoms, self.c, self.digits, cut=self.is_cut)]
+            parts.append(select_atoms(self.atoms, self.c, self.digits, cut=self.is_cut))
         loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
         largest = np.array([[max(part.quadrature for part in parts)]])
         return QuadratureNodes(loss, log_p, slack, error, largest)
@@ -123,7 +126,7 @@ class QuadratureTransform(Transform):
         """Return levels, each with the slice of the increasing frequencies y that it serves."""
         if not self._paces:  # atoms alone: level 0 serves all
             return [(self._level(0), slice(len(y)))]
-        last = math.inf if self._path is None else self.path_level
+        last = math.inf if self._path is None else 1
         which = np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(self.finer)
         which = np.minimum(np.ceil(which), last)
         cuts = [0, *(np.flatnonzero(which[1:] != which[:-1]) + 1).tolist(), len(y)]
@@ -142,13 +145,11 @@ class QuadratureTransform(Transform):
         decayed = np.sum(np.fmax(bounds, 0.0), axis=1)  # NaN bounds nothing
         rows = np.log1p(-np.minimum(decayed, 1 - UNIT))
         if self._path is not None:
-            rows = np.minimum(rows, self._level(self.path_level).far(y))
+            rows = np.minimum(rows, self._path.far(y))
         return math.fsum(self.powers * rows)
 
     def bound_from(self, y: float) -> float:
-        if self._path is None:
-            return self.far(y)
-        return math.fsum(self.powers * self._level(self.path_level).far(y))
+        return self.far(y) if self._path is None else math.fsum(self.powers * self._path.far(y))
 
     def cost(self, y: float) -> int:
         ((level, _),) = self._by_level(np.array([y]))

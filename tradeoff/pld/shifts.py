@@ -130,8 +130,10 @@ class IntervalBase(AffineBase):
     def grid(self, component: Component, c: float, size: int) -> Array:
         return np.linspace(0.0 if self.half else -self.epsilon, self.epsilon, size)
 
-    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
+    def nodes(self, component: Component, c: float, y: float | None, digits: float) -> QuadratureNodes | None:
         epsilon = self.epsilon
+        if y is None:
+            return None
         loss, weights = panel_rule(component, c, y, (0.0 if self.half else -epsilon, epsilon), 0.5)
         # Two products and two sums, and epsilon itself.
         logs = component.logs(loss, np.full(len(loss), 6 * UNIT * epsilon))
