@@ -13,7 +13,7 @@ from tests.strategies import log_uniform
 from tests.truth.balls import cumulative
 from tradeoff.accounting.lattice.convolve import discounted
 from tradeoff.intervals.roots import find_root
-from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddle, spread
+from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddles
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.transformed import SubsampledPLD
 from tradeoff.pld.units import UNIT, fft_error
@@ -64,8 +64,8 @@ def test_tilt_is_near_its_saddle(start, last, mu, rate, n):
     cumulant, poles = Cumulant([(SubsampledPLD(GaussianLaw(mu), rate).sketch(), n)]), (0.0, 1.0)
     table = SaddleTable(cumulant, poles, start, last=last)
     for x in (-1e6, -30.0, -1.0, -0.1, 0.0, 0.3, 2.0):
-        result = saddle(table.cumulant, table.tilt(x), poles)
-        assert abs(result.x - x) <= 0.2 * spread(result.c, result.sd, poles)
+        result = saddles(table.cumulant, [table.tilt(x)], poles)
+        assert abs(result.x - x) <= 0.2 * result.spread(poles)
 
 
 @pytest.mark.parametrize("mu", [0.5, 30.0, 77.9, 78.1, 200.0, 745.0, 5000.0])

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tradeoff.intervals.bounds import Array
 from tradeoff.intervals.roots import find_root, largest
@@ -130,8 +131,12 @@ class Cumulant:
         return SaddleTable(self, (0.0,)), SaddleTable(self, (0.0,), sign=-1)
 
     @cached_property
-    def rare(self) -> RareLosses:
-        """The estimate of delta for rounds that rarely lose much, at each loss of a sketch."""
+    def rare(self) -> tuple[Array, Array]:
+        """Losses x of all sketches, and log delta(x) if the composed loss is one rare large loss, or normal.
+
+        delta(x) = sum over rounds of E_Q (1 - e^(x - L))_+, and s e^(-z^2/2)/(1 + z^2) more for the sum of
+        all losses up to x, of mean m and deviation s, z = (x - m)/s.
+        """
         order = np.argsort(self.loss)
         loss, mass = self.loss[order], (self._masses[0] * self.counts.repeat(self.repeats))[order]
         # P- and Q-mass above each loss, times n_i; mean and deviation under Q of the sum of losses up to it.
@@ -141,7 +146,16 @@ class Cumulant:
         z = np.clip((loss - mean) / deviation, -1e100, 1e100)
         normal = np.log(deviation) - np.log1p(z * z) - np.maximum(z, 0.0) ** 2 / 2
         log = np.logaddexp(np.log(np.maximum(q - s * p, 1e-320)), normal)
-        return RareLosses(loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0))
+        return loss, np.minimum(np.nan_to_num(log, nan=0.0), 0.0)
+
+    def rare_loss(self, log_delta: Array) -> Array:
+        """Return the largest positive loss with at least that delta by ``rare``, or 0; infinite past all."""
+        x, log = self.rare
+        inside = x > 0
+        if not inside.any():
+            return np.zeros_like(log_delta)
+        log = np.maximum.accumulate(log[inside][::-1])[::-1]
+        return np.interp(-log_delta, -log, x[inside], left=0.0, right=math.inf)
 
     @cached_property
     def middle(self) -> tuple[float, float]:
@@ -161,25 +175,6 @@ class Cumulant:
         return sign * float(reaches[best]), float(steps[best])
 
 
-class RareLosses(NamedTuple):
-    """log delta at increasing x, where the composed loss is about one rare large loss, or else normal.
-
-    delta(x) = sum over rounds of E_Q (1 - e^(x - L))_+, and s e^(-z^2/2)/(1 + z^2) more for the sum of all
-    losses up to x, of mean m and deviation s, z = (x - m)/s.
-    """
-
-    x: Array
-    log_delta: Array
-
-    def loss(self, log_delta: Array) -> Array:
-        """Return the largest positive loss with at least that delta, or 0; infinite past the last."""
-        inside = self.x > 0
-        if not inside.any():
-            return np.zeros_like(log_delta)
-        x, log = self.x[inside], np.maximum.accumulate(self.log_delta[inside][::-1])[::-1]
-        return np.interp(-log_delta, -log, x, left=0.0, right=math.inf)
-
-
 def _find_root(function: Callable[[float], float], high: float) -> float:
     """Return where an increasing function is 0, from 1e-6 to ``high``, on a logarithmic scale."""
     return math.exp(find_root(lambda log: function(math.exp(log)), math.log(1e-6), math.log(high)))
@@ -193,8 +188,8 @@ def tilt_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
 def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
     """Estimate epsilon(delta), negative for delta > delta(0): x of the saddle 1 + u with this delta."""
     goal = math.log(delta)
-    u = _find_root(lambda u: goal - saddle(cumulant, 1 + u, (0, 1)).log, cumulant.steepest)
-    return saddle(cumulant, 1 + u, (0, 1)).x
+    u = _find_root(lambda u: goal - saddles(cumulant, [1 + u], (0, 1)).log.item(), cumulant.steepest)
+    return saddles(cumulant, [1 + u], (0, 1)).x.item()
 
 
 def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
@@ -214,52 +209,42 @@ def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
     return np.clip(np.where(np.isnan(x), mean, x), mean - sd / odds, mean + sd * odds)
 
 
-class Saddle(NamedTuple):
-    """A saddle: c, its x, sqrt(K''(c)), log of the integral, K(c) and the rarity of ``derivatives``.
+class Saddles(NamedTuple):
+    """Saddles, in arrays: c, x, sqrt(K''(c)), log of the integral, K(c) and the rarity of ``derivatives``.
 
     By Laplace's method the integral is about e^(K(c) - c x)/prod |c - p| over sqrt(2 pi) ``spread``. With the
     poles 0 and 1 ``log`` has x more, as that of delta(x) or of 1 - delta(x).
     """
 
-    c: float
-    x: float
-    sd: float
-    log: float
-    value: float
-    rarest: float
+    c: Array
+    x: Array
+    sd: Array
+    log: Array
+    value: Array
+    rarest: Array
+
+    def spread(self, poles: Sequence[float]) -> Array:
+        """Return the root of the second derivative sd^2 + sum (c - p)^-2 of K(c) - sum log |c - p|.
+
+        A tilt 1/spread away costs a factor e^(1/2) in bounds.
+        """
+        return np.asarray(np.sqrt(self.sd * self.sd + sum([(self.c - p) ** -2 for p in poles])))
 
 
-def saddle(cumulant: Cumulant, c: float, poles: Sequence[float]) -> Saddle:
-    """Return the saddle at c of the integrand with the poles (0, 1) or (0,)."""
-    return Saddle(*_saddles(cumulant, np.array([c]), poles)[:, 0].tolist())
-
-
-def _saddles(cumulant: Cumulant, c: Array, poles: Sequence[float]) -> Array:
-    """Return the saddle at each c, as a column with the rows of ``Saddle``."""
+def saddles(cumulant: Cumulant, tilts: ArrayLike, poles: Sequence[float]) -> Saddles:
+    """Return the saddle at each tilt c of the integrand with the poles (0, 1) or (0,)."""
+    c = np.asarray(tilts)
     value, mean, variance, rarest = cumulant.derivatives(c)
     inverses = [1 / (c - p) for p in poles]
     x = mean - sum(inverses)
     # With the poles 0 and 1 there is x more.
     log = value - (c - (len(poles) - 1)) * x + sum([np.log(np.abs(each)) for each in inverses])
     log -= 0.5 * np.log(2 * np.pi * (variance + sum([each * each for each in inverses])))
-    return np.array([c, x, np.sqrt(np.maximum(variance, 0.0)), log, value, rarest])
-
-
-class Saddles(NamedTuple):
-    """Columns of ``Saddle`` for an array of losses x: c, the deviation there, and log of the integral."""
-
-    c: Array
-    sd: Array
-    log: Array
-
-
-def spread(c: Any, sd: Any, poles: Sequence[float]) -> Array:
-    """Return the root of the second derivative sd^2 + sum (c - p)^-2 of K(c) - sum log |c - p|."""
-    return np.asarray(np.sqrt(sd * sd + sum([(c - p) ** -2 for p in poles])))
+    return Saddles(c, x, np.sqrt(np.maximum(variance, 0.0)), log, value, rarest)
 
 
 class SaddleTable:
-    """Saddles c = start + sign u of growing u <= ``last``, as columns with the rows of ``Saddle``."""
+    """Saddles c = start + sign u of growing u <= ``last``."""
 
     def __init__(
         self,
@@ -276,19 +261,19 @@ class SaddleTable:
         # that extend the table at once write the same.
         self._computed = u, self._saddles([u])
 
-    def _saddles(self, u: Sequence[float]) -> Array:
-        return _saddles(self.cumulant, self.start + self.sign * np.array(u), self.poles)
+    def _saddles(self, u: Sequence[float]) -> Saddles:
+        return saddles(self.cumulant, self.start + self.sign * np.array(u), self.poles)
 
-    def up_to(self, x: float, log: float = -math.inf) -> Array:
+    def up_to(self, x: float, log: float = -math.inf) -> Saddles:
         """Add saddles until the last loss is above x or the last log-integral below ``log``; return all."""
         u, table = self._computed
-        while not (table[1, -1] > x or table[3, -1] < log) and u < self.last and table.shape[1] < 4000:
+        while not (table.x[-1] > x or table.log[-1] < log) and u < self.last and len(table.c) < 4000:
             # The integral is no float and falls (near 0 it may rise first), or a round is too rare for one.
-            if (table[3, -1] < -745.0 and table[3, -1] < table[3, -2:][0]) or table[5, -1] > 600.0:
+            if (table.log[-1] < -745.0 and table.log[-1] < table.log[-2:][0]) or table.rarest[-1] > 600.0:
                 break
             # Up to 16 at once, 0.6 spreads apart by the last deviation, until the spread has grown by a
             # fourth.
-            sd, ahead, widths = float(table[2, -1]), [u], list[float]()
+            sd, ahead, widths = float(table.sd[-1]), [u], list[float]()
             for _ in range(min(max(2**15 // len(self.cumulant.loss), 1), 16)):
                 c = self.start + self.sign * ahead[-1]
                 widths.append(math.hypot(sd, *[1 / (c - p) for p in self.poles]))
@@ -297,34 +282,35 @@ class SaddleTable:
                     ahead[-1] = self.last
                     break
             new = self._saddles(ahead[1:])
-            stops = spread(new[0], new[2], self.poles)[:-1] > 1.25 * np.array(widths[1:])
-            stops |= (new[3, :-1] < -745.0) | (new[5, :-1] > 600.0)
+            stops = new.spread(self.poles)[:-1] > 1.25 * np.array(widths[1:])
+            stops |= (new.log[:-1] < -745.0) | (new.rarest[:-1] > 600.0)
             kept = int(np.argmax(stops)) + 1 if stops.any() else len(widths)
-            u, table = ahead[kept], np.concatenate([table, new[:, :kept]], axis=1)
+            u = ahead[kept]
+            table = Saddles(*(np.append(old, more[:kept]) for old, more in zip(table, new, strict=True)))
             self._computed = u, table
         return table
 
     def at(self, x: Array) -> Saddles:
         """Return the saddle of each loss x, interpolated in the table."""
-        c, loss, sd, log, *_ = self.up_to(float(np.max(x, initial=-math.inf)))
-        loss = np.maximum.accumulate(loss)
-        return Saddles(*(np.interp(x, loss, each) for each in (c, sd, log)))
+        table = self.up_to(float(np.max(x, initial=-math.inf)))
+        loss = np.maximum.accumulate(table.x)
+        return Saddles(*(np.interp(x, loss, each) for each in table))
 
     def tilt(self, x: float) -> float:
         """Return the c of the saddle of one x, of a table of sign 1, by Newton's method between columns.
 
         Below the first column the nearest pole, ``start``, dominates: x + 1/u is constant there.
         """
-        c, loss, *_ = self.up_to(x)
+        c, loss = self.up_to(x)[:2]
         if x < loss[0]:
             return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), 1e-9)
         loss = np.maximum.accumulate(loss)
         above = min(int(np.searchsorted(loss, x, side="right")), len(c) - 1)
         low, high, tilt = float(c[above - 1]), float(c[above]), float(np.interp(x, loss, c))
         for _ in range(12):  # one is enough where K'' is smooth
-            here = saddle(self.cumulant, tilt, self.poles)
-            width = float(spread(here.c, here.sd, self.poles))
-            last, tilt = tilt, min(max(tilt + (x - here.x) / width**2, low), high)
+            here = saddles(self.cumulant, [tilt], self.poles)
+            width = here.spread(self.poles).item()
+            last, tilt = tilt, min(max(tilt + (x - here.x.item()) / width**2, low), high)
             if not abs(tilt - last) * width > 0.1:  # a tenth of a spread off changes no estimate much
                 break
         return tilt
@@ -336,8 +322,8 @@ class SaddleTable:
         if not above:  # all columns are smaller, or none is
             return float(loss[0 if logs[0] < log else -1])
         low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
-        u = find_root(lambda u: log - float(self._saddles([u])[3, 0]), low, high, 1e-9 * low)
-        return float(self._saddles([u])[1, 0])
+        u = find_root(lambda u: log - self._saddles([u]).log.item(), low, high, 1e-9 * low)
+        return self._saddles([u]).x.item()
 
     def losses(self, log: Array) -> Array:
         """Return the x of log-integrals ``log``: by ``x_for``, or ``loss`` where columns are far apart."""
@@ -349,11 +335,6 @@ class SaddleTable:
         x = self.x_for(log)
         x[far] = [self.loss(each) for each in log[far].tolist()]
         return x
-
-    def spread(self, x: Array) -> Array:
-        """Return the ``spread`` at each saddle: a tilt 1/spread away costs a factor e^(1/2) in bounds."""
-        c, sd, _ = self.at(x)
-        return spread(c, sd, self.poles)
 
     def x_for(self, log: Array) -> Array:
         """Return the x whose estimated log-integrals are ``log``, interpolated in the table."""

@@ -210,7 +210,7 @@ class ContourCache:
         """
         if self.damped(0) is self:
             return np.ones(len(x), bool)
-        longest, (c, sd, log) = 24.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
+        longest, (c, _, sd, log, *_) = 24.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
         # Whether planning points reach the losses of Chernoff points, most of which are 9 deviations from c:
         # estimates at tilts outside the points of a normal law miss its rare losses.
         scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
@@ -259,10 +259,10 @@ class ContourCache:
 
         Of few rounds lines are wide, and centers are close enough for splits, too: within a third of a loss.
         """
-        saddles = self.saddles(kind)
-        spread = saddles.spread(x)
+        saddles = self.saddles(kind).at(x)
+        spread = saddles.spread((0.0, 1.0))
         if kind != "rest":  # psi falls by at most e^-((c - 1) x), 6 nats from the center to a loss served
-            spread = np.minimum(spread, 6.0 / (saddles.at(x).c - 1))
+            spread = np.minimum(spread, 6.0 / (saddles.c - 1))
         if kind == "delta" and sum(self.counts) <= _TUNING.few and self.splittable:
             spread = np.where(
                 may_split(self.whole.laws[0], np.minimum(x, _TUNING.farthest)),
@@ -560,13 +560,13 @@ class ContourEngine(Engine[Cost]):
         x = lines.tail.x_for(log_psi)
         # Where rare rounds lose much no tilt is about the others, and estimates are too large.
         rarely = self.splits_only or lines.damped(0) is not lines
-        least = np.minimum(x, lines.cumulant.rare.loss(log_psi)) if rarely else x
+        least = np.minimum(x, lines.cumulant.rare_loss(log_psi)) if rarely else x
         if self.splits_only:
             return least
         for part, which in lines.caches_for("delta", least, log_psi):
             if part is not lines:
                 log = log_psi[which]
-                x[which] = np.minimum(part.tail.x_for(log), part.cumulant.rare.loss(log))
+                x[which] = np.minimum(part.tail.x_for(log), part.cumulant.rare_loss(log))
         near = log_psi >= _TUNING.log_half  # where 1 - delta is bounded
         x = np.where(near, x, np.maximum(x, 0.0))  # from there lines lead to small losses below 0
         if near.any():

@@ -200,7 +200,7 @@ class Direction:
 
     def spread(self, x: Array) -> Array:
         """Return how far from each loss a table serves as well."""
-        spread = self.saddles.spread(x)
+        spread = self.saddles.at(x).spread((0.0, 1.0))
         return np.minimum(spread, np.maximum(x, self.cumulant.middle[1]) / 8) if self.is_cut else spread
 
     @cached_property
@@ -300,7 +300,7 @@ class LatticeEngine(Engine[Effort]):
             return np.zeros(len(delta))
         x = self.forward.saddles.x_for(np.log(delta - self.forward.mass_at_plus_infinity))
         if self.forward.is_plain:
-            x = np.where(x > 0, np.minimum(x, self.forward.cumulant.rare.loss(np.log(delta))), x)
+            x = np.where(x > 0, np.minimum(x, self.forward.cumulant.rare_loss(np.log(delta))), x)
         below = x < 0
         if below.any() and self.backward.representable:
 

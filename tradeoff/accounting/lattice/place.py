@@ -16,7 +16,7 @@ import numpy as np
 from tradeoff.accounting.lattice.convolve import TiltedFactor, Window
 from tradeoff.accounting.lattice.discretise import discretise
 from tradeoff.intervals.bounds import Array, Index
-from tradeoff.pld.cumulant import Cumulant, saddle, tilt_for_epsilon
+from tradeoff.pld.cumulant import Cumulant, saddles, tilt_for_epsilon
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
 from tradeoff.pld.units import UNIT
 
@@ -171,7 +171,7 @@ def plan(
 ) -> LatticePlan:
     """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon."""
     theta = tilt_for_epsilon(cumulant, epsilon)
-    log_delta = saddle(cumulant, theta, (0, 1)).log
+    log_delta = saddles(cumulant, [theta], (0, 1)).log.item()
     log_eta = np.log(1e-16)  # a hundredth of the mass left out of each factor
     high, up = cumulant.edge(theta, +1, log_eta)  # a loss of the sum, and its Chernoff exponent
     # Where it takes a few large losses the saddle has many of them: a lower tilt has fewer, in a narrower
