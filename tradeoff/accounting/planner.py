@@ -206,7 +206,7 @@ class Composition:
             return False
         cumulant, total, fourth = self.contour.cumulant, 0.0, 0.0
         points = np.split(cumulant.loss, cumulant.starts[1:])
-        for loss, weight, n in zip(points, cumulant.weights(0.5), cumulant.counts, strict=True):
+        for loss, weight, n in zip(points, cumulant.weights(0.5)[0], cumulant.counts, strict=True):
             off = loss - weight @ loss
             variance = float(weight @ off**2)
             total, fourth = total + n * variance, fourth + n * (float(weight @ off**4) - 3 * variance**2)

@@ -284,16 +284,6 @@ class Component:
         b = SamplingRate(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
         return replace(self, g=p * self.g, b=b, units=self.units + (1 if self.pure else 3))
 
-    def positive_part(self) -> list[Component] | None:
-        """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0, of which a half has none.
-
-        None where the base has no half, or where g < 0 on a whole base.
-        """
-        half = self.base.positive_part()
-        if half is None or (self.g < 0 and not self.base.half):
-            return None
-        return [replace(self, base=half)] if self.g > 0 else []
-
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP and log dQ over k phi, and L, at base losses l known to ``error``.
 
@@ -332,23 +322,16 @@ def log_sum(weights: Array) -> Array:
     return np.asarray(peak + np.log(np.sum(np.exp(weights - peak), axis=-1, keepdims=True)))
 
 
-def extremes(
-    q: tuple[float, float], p: tuple[float, float], *weights: tuple[float, float]
-) -> tuple[float, float]:
-    """Return the range of u s + v t over s between the ends ``q``, t between the ends ``p``, all (u, v)."""
-    each = [u * s + v * t for u, v in weights for s in q for t in p]
-    return min(each), max(each)
-
-
 def tilted_slopes(
     q: tuple[float, float], p: tuple[float, float], powers: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the range of the slopes (1 - c) p + c q of log(P^(1-c) Q^c), for c = 0 and between ``powers``.
+    """Return the range of the slopes (1 - c) t + c s of log(P^(1-c) Q^c), for c = 0 and between ``powers``.
 
-    ``q`` and ``p`` are the ranges of the slopes of log Q and log P over phi. A standard normal phi times e^(s
-    x) is centred at s: around these slopes lie the masses of P and of its tilts, so nodes must.
+    The slopes s of log Q and t of log P over phi have the ranges ``q`` and ``p``. A standard normal phi times
+    e^(s x) is centred at s: around these slopes lie the masses of P and of its tilts, so nodes must.
     """
-    return extremes(q, p, *((c, 1 - c) for c in (0.0, *powers)))
+    each = [c * s + (1 - c) * t for c in (0.0, *powers) for s in q for t in p]
+    return min(each), max(each)
 
 
 def panel_rule(

@@ -59,14 +59,10 @@ class Cumulant:
         total = np.add.reduceat(weight, self.starts, axis=-1)
         return weight, total, peak + np.log(total)
 
-    def weights(self, t: float) -> list[Array]:
-        """Return p e^(t L)/E e^(t L_i) at the points of every sketch i."""
-        weight, total, _ = self._tilted(t)
-        return np.split(weight / np.repeat(total, self.repeats), self.starts[1:])
-
-    def each(self, t: float) -> list[float]:
-        """Return log E e^(t L_i) of one round of every law."""
-        return [float(value) for value in self._tilted(t)[2]]
+    def weights(self, t: float) -> tuple[list[Array], list[float]]:
+        """Return p e^(t L)/E e^(t L_i) at the points of every sketch i, and the logarithms of these means."""
+        weight, total, logs = self._tilted(t)
+        return np.split(weight / np.repeat(total, self.repeats), self.starts[1:]), logs.tolist()
 
     @cached_property
     def _masses(self) -> tuple[Array, Array, Array, float]:

@@ -40,7 +40,6 @@ from tradeoff.pld.components import (
     QuadratureNodes,
     SamplingRate,
     Tail,
-    extremes,
     tilted_slopes,
 )
 from tradeoff.pld.law import (
@@ -234,11 +233,8 @@ class GaussianLaw(PrivacyLossDistribution):
     def transform(self, c: float, digits: float) -> Transform:
         return GaussianTransform(self.mu, c)
 
-    def edge_error(self, edges: Array) -> Array:
-        return super().edge_error(edges) + self._cut_error(edges)
-
-    def _cut_error(self, edges: Array) -> Array:
-        """Bound the error of an edge a, as a/mu + mu/2 costs 4 units of a and mu^2: mu, a quotient, a sum."""
+    def _rounding(self, edges: Array) -> Array:
+        # For an edge a, a/mu + mu/2 costs 4 units of a and mu^2: mu, a quotient, a sum.
         return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
     def _cells(self, edges: Array) -> Cells:
@@ -268,7 +264,7 @@ class GaussianLaw(PrivacyLossDistribution):
         # With z = |x| + mu: point and difference, known to 4 units of z, and a square move the exponent by 5
         # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
         density = (64 + 5 * (steepest + mu) ** 2) * UNIT
-        return Cells(excess, deficit, density + position_slack(edges, self._cut_error(edges)))
+        return Cells(excess, deficit, density + position_slack(edges, self._rounding(edges)))
 
 
 @dataclass(frozen=True)
@@ -286,7 +282,8 @@ class NormalBase(AffineBase):
         return self.scale * x - self.scale * self.scale / 2
 
     def log_density(self, x: Array) -> Array:
-        return -x * x / 2 - LOG_SQRT_2PI
+        normal = self.fall(x)  # the standard normal variable
+        return -normal * normal / 2 - LOG_SQRT_2PI
 
     def fall(self, x: Array) -> Array:
         return x
@@ -294,7 +291,8 @@ class NormalBase(AffineBase):
     def grid(self, component: Component, c: float, size: int) -> Array:
         # The density in L is phi times P^(2-c) Q^(c+1) e^-l, up to a factor. The logarithm of the latter has
         # a slope in l from least - 1 to most - 1, so that the mass lies about mu times that.
-        least, most = extremes(component.b.slopes, component.d.slopes, (c + 1, 2 - c))
+        slopes = [(c + 1) * q + (2 - c) * p for q in component.b.slopes for p in component.d.slopes]
+        least, most = min(slopes), max(slopes)
         low, high = self.scale * (least - 1) - DROP, self.scale * max(most, 1.0) + DROP
         coarse = np.linspace(low, high, size)
         logs = component.logs(self.loss(coarse), np.zeros(size))
@@ -448,9 +446,6 @@ class HalfNormalBase(NormalBase):
 
     def loss(self, x: Array) -> Array:
         return self.scale * x
-
-    def log_density(self, x: Array) -> Array:
-        return super().log_density(x + self.scale / 2)
 
     def fall(self, x: Array) -> Array:
         return x + self.scale / 2

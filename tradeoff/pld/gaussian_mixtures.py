@@ -29,7 +29,6 @@ from tradeoff.pld.components import (
     Component,
     QuadratureNodes,
     Tail,
-    extremes,
     tilted_slopes,
 )
 from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
@@ -192,9 +191,9 @@ class MixtureTransform(QuadratureTransform):
         below -9 and falls as -x: the mass there is below w/9.
         """
         s, (p, q) = self.pair.spread, self._ends
-        low, high = extremes(q, p, (self.c, 1 - self.c))
+        slopes = [self.c * slope_q + (1 - self.c) * slope_p for slope_q in q for slope_p in p]
         reach = 9.0  # deviations past the steepest tilt where w is a tail of e^-40
-        low, high = low - reach, high + reach
+        low, high = min(slopes) - reach, max(slopes) + reach
         # In 64 cells a deviation w and L' vary by e^(1/16) or so.
         x = np.linspace(low, high, min(int((high - low) * 64 * (1 + s)), _FINEST) + 1)
         width = float(x[1] - x[0]) * (1 + SURE)

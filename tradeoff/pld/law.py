@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tradeoff import balls
-from tradeoff.intervals.bounds import Array, Bounds, Complex, Index
+from tradeoff.intervals.bounds import Array, Bounds, Complex
 from tradeoff.intervals.functions import clip
 from tradeoff.pld.components import Component
 from tradeoff.pld.units import TINY, UNIT, position_slack
@@ -65,10 +65,6 @@ class LogRatio(NamedTuple):
     log: Complex
     error: Array
     ceiling: Array
-
-    def at(self, index: Index) -> LogRatio:
-        """Return the entries at these indices."""
-        return LogRatio(self.log[index], self.error[index], self.ceiling[index])
 
 
 class Transform(ABC):
@@ -250,20 +246,15 @@ class PrivacyLossDistribution(ABC):
         """Return the smooth components of the continuous part, or None where it has no closed form."""
         return None if self.continuous else []
 
-    @property
-    def has_transform(self) -> bool:
-        """Whether ``transform`` returns one."""
-        return self.components() is not None
-
     def transform(self, c: float, digits: float) -> Transform | None:
-        """Return M(c + iy)/M(c), M(z) = E_P e^(zL) over the finite losses, c neither 0 nor 1; or None.
+        """Return M(c + iy)/M(c), M(z) = E_P e^(zL) over the finite losses, c neither 0 nor 1.
 
         Unless a law has a closed form, it is a quadrature of the components, which may err by about e^-digits
-        of M(c). The transform bounds every error of its own.
+        of M(c), or None where there are no components. The transform bounds every error of its own.
         """
         from tradeoff.pld.quadrature import QuadratureTransform
 
-        return QuadratureTransform(self, c, digits) if self.has_transform else None
+        return None if self.components() is None else QuadratureTransform(self, c, digits)
 
     def profile(self, loss: Bounds[Array]) -> Bounds[Array] | None:
         """Bound delta at losses known by bounds, in a fraction of a microsecond each; by default None."""
@@ -286,14 +277,17 @@ class PrivacyLossDistribution(ABC):
         """Bound how far from ``edges`` losses are that ``cells`` counts on the wrong side of them.
 
         Losses between an edge and an end next to it count as outside the edge, and the end is known to less
-        than that; other edges are exact by default. Edges count as next to an end twice as far out as they
-        are moved.
+        than that. Edges count as next to an end twice as far out as they are moved.
         """
         sides = [
             np.where(np.abs(edges - end) <= 2 * near, 2 * near, 0.0)
             for end, near in zip(self.span, self.next_to_ends, strict=True)
         ]
-        return np.maximum(*sides)
+        return np.maximum(*sides) + self._rounding(edges)
+
+    def _rounding(self, edges: Array) -> Array:
+        """Bound how far off edges are where ``_cells`` cuts; it cuts there exactly by default."""
+        return np.zeros_like(edges)
 
     def cells(self, edges: Array) -> Cells:
         """Return excess and deficit of the continuous part between ``edges``, which may be infinite.

@@ -101,8 +101,8 @@ class BoundedRangeLaw(LaplaceLaw):
     def factor(self) -> float:  # type: ignore[override]  # it depends on epsilon
         return float(-2 / np.expm1(-self.epsilon))
 
-    def edge_error(self, edges: Array) -> Array:
-        return super().edge_error(edges) + 2 * UNIT * self.epsilon
+    def _rounding(self, edges: Array) -> Array:
+        return np.full(len(edges), 2 * UNIT * self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -300,11 +300,8 @@ class GumbelLaw(PrivacyLossDistribution):
         loss = self.theta - math.expm1(self.theta) * (t[1:] + t[:-1]) / 2
         return PlanningPoints(loss[::-1], log_p[::-1])
 
-    def edge_error(self, edges: Array) -> Array:
-        return super().edge_error(edges) + self._cut_error(edges)
-
-    def _cut_error(self, edges: Array) -> Array:
-        """Bound the error of an edge L: m is known to 8 + theta units, and theta - L = m E costs the rest."""
+    def _rounding(self, edges: Array) -> Array:
+        # For an edge L, m is known to 8 + theta units, and theta - L = m E costs the rest.
         return (12 + 2 * self.theta) * UNIT * (self.theta + np.abs(edges))
 
     def _cells(self, edges: Array) -> Cells:
@@ -336,4 +333,4 @@ class GumbelLaw(PrivacyLossDistribution):
         # most, and terms of 32 units by 5 times that.
         place = lift / m * (theta + np.abs(edges[1:])) + np.minimum(lift * start, self.least) * (12 + theta)
         slack = UNIT * (512 + 8 * theta + 2 * place)
-        return Cells(excess, deficit, slack + position_slack(edges, self._cut_error(edges)))
+        return Cells(excess, deficit, slack + position_slack(edges, self._rounding(edges)))

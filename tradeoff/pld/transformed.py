@@ -286,9 +286,16 @@ class PositivePart(TransformedPLD):
         return PlanningPoints(*in_order([(loss, log_p)]))
 
     def components(self) -> list[Component] | None:
-        parts = self.base.components()
-        halves = [None] if parts is None else [part.positive_part() for part in parts]
-        return None if None in halves else [part for half in halves for part in half or ()]
+        if (parts := self.base.components()) is None:
+            return None
+        result = []
+        for part in parts:
+            half = part.base.positive_part()
+            if half is None or (part.g < 0 and not part.base.half):
+                return None
+            if part.g > 0:  # else L > 0 where l < 0, of which a half has none
+                result.append(replace(part, base=half))
+        return result
 
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + self.base.edge_error(edges)

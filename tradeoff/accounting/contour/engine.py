@@ -479,7 +479,7 @@ class ContourEngine(Engine[Cost]):
     @cached_property
     def possible(self) -> bool:
         """Whether all transforms have a closed form."""
-        return all(law.has_transform for law in self.forward.laws)
+        return all(law.components() is not None for law in self.forward.laws)
 
     def with_term_limit(self) -> ContourEngine:
         """Return the engine with the same lines, which sums no more terms for a tolerance."""

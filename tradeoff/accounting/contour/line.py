@@ -485,7 +485,9 @@ def _sum_logs(
     alive, units = np.arange(len(y)), (2 + (terms or len(transforms))) * UNIT
     for factor, n in zip(transforms, counts, strict=True):
         sparse = len(alive) < len(y) / 8
-        ratio = factor.ratio(y[alive]) if sparse else factor.ratio(y, even=True).at(alive)
+        ratio = factor.ratio(y[alive] if sparse else y, even=not sparse)
+        if not sparse:
+            ratio = LogRatio(ratio.log[alive], ratio.error[alive], ratio.ceiling[alive])
         size = np.abs(np.where(np.isfinite(ratio.error), ratio.log, 0.0))
         log[alive] += n * ratio.log.real + 1j * (n * ratio.log.imag)  # n times a complex -inf would be NaN
         slip[alive] += n * (ratio.error + units * size)

@@ -182,7 +182,7 @@ def plan(
             break
         last, t = cumulant.edge(c, +1, log_eta)
         theta, high, up = (c, last, t) if last < 0.9 * high else (theta, high, up)
-    weights = cumulant.weights(theta)
+    weights, scales = cumulant.weights(theta)
     low, down = cumulant.edge(theta, -1, log_eta)
     if not high > low:  # all of the sum lies closer together than floats
         # Width of a window about 0 that would be empty: its nodes are floats still.
@@ -201,7 +201,6 @@ def plan(
     if h > 2 * finest:  # bounds meet as h^2, or at once on a spacing that atoms share
         refinement_factor = math.inf if any(len(law.atoms.loss) for law in laws) else (h / finest) ** 2
     ranges = []
-    scales = cumulant.each(theta)
     for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):
         end, continuous = law.support[1], law.continuous
         reach = _reach(sketch, theta, scale, count, log_delta, end=end, continuous=continuous)
