@@ -88,7 +88,7 @@ def _sampled_normal(law: PrivacyLossDistribution) -> Component | None:
     while isinstance(inner, SubsampledPLD | ReversedPLD):
         inner = inner.base
     parts = law.components() or []
-    alone = len(parts) == 1 and not parts[0].pure and type(parts[0].base) is NormalBase
+    alone = len(parts) == 1 and abs(parts[0].g) < 1 and type(parts[0].base) is NormalBase
     plain = alone and law.mass_at_minus_infinity == 0 == law.lost and not len(inner.atoms.loss)
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
 

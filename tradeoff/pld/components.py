@@ -270,11 +270,6 @@ class Component:
     d: SamplingRate = NONE
     units: int = 0
 
-    @property
-    def pure(self) -> bool:
-        """Whether L is l or -l: b and d are 0 and 1."""
-        return abs(self.g) == 1
-
     def subsampled(self, p: float) -> Component:
         """Return the component with Q replaced by (1 - p) P + p Q: b becomes (1 - p) d + p b, and g is p g.
 
@@ -282,7 +277,7 @@ class Component:
         """
         rest = 1 - p
         b = SamplingRate(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
-        return replace(self, g=p * self.g, b=b, units=self.units + (1 if self.pure else 3))
+        return replace(self, g=p * self.g, b=b, units=self.units + (1 if abs(self.g) == 1 else 3))
 
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP and log dQ over k phi, and L, at base losses l known to ``error``.

@@ -33,11 +33,12 @@ class Cumulant:
         # How often a number of each sketch repeats for its points: a single count for all is quicker.
         self.repeats = self.sizes if np.any(self.sizes != self.sizes[0]) else int(self.sizes[0])
         self.counts = np.array([count for _, count in parts], dtype=float)
-
-    @cached_property
-    def limit(self) -> float:
-        """A tilt at which only the largest losses have weight, so that larger ones change nothing."""
-        return max(2000 / max(float(np.max(self.loss)), 1e-12), 2e-3)
+        self.p = np.exp(self.log_p)
+        missing = 1 - np.add.reduceat(self.p, self.starts)  # of each sketch; its masses err by about 1e-13
+        self.missing: Array = np.where(np.abs(missing) < 1e-10, 0.0, missing)
+        self.farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)  # largest |L| of each sketch
+        # A tilt at which only the largest losses have weight, so that larger ones change nothing.
+        self.limit = max(2000 / max(float(np.max(self.loss)), 1e-12), 2e-3)
 
     @cached_property
     def steepest(self) -> float:
@@ -64,15 +65,6 @@ class Cumulant:
         weight, total, logs = self._tilted(t)
         return np.split(weight / np.repeat(total, self.repeats), self.starts[1:]), logs.tolist()
 
-    @cached_property
-    def _masses(self) -> tuple[Array, Array, Array, float]:
-        """P-masses of points; each sketch's mass missing to 1, and largest |L|; the least of the last."""
-        p = np.exp(self.log_p)
-        missing: Array = 1 - np.add.reduceat(p, self.starts)
-        missing = np.where(np.abs(missing) < 1e-10, 0.0, missing)  # masses add up to 1 within about 1e-13
-        farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
-        return p, missing, farthest, float(np.min(farthest))
-
     def value(self, t: float) -> float:
         """Return K at t."""
         return float(self.values(np.array([t]))[0])
@@ -89,11 +81,10 @@ class Cumulant:
         Where |t L| stays below 0.1 it is log1p(E (e^(t L_i) - 1)): the logarithm of E e^(t L_i) loses a digit
         and more there, which counts for many rounds.
         """
-        (p, missing, farthest, least), size = self._masses, np.abs(t)
-        if (size * least < 0.1).any():
-            near = (size * farthest < 0.1) & (missing < 0.1)
-            gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
-            change = np.add.reduceat(gain, self.starts, axis=-1) - missing
+        near = (np.abs(t) * self.farthest < 0.1) & (self.missing < 0.1)
+        if near.any():
+            gain = self.p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
+            change = np.add.reduceat(gain, self.starts, axis=-1) - self.missing
             logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
         result: Array = logs @ self.counts
         return result
@@ -134,7 +125,7 @@ class Cumulant:
         all losses up to x, of mean m and deviation s, z = (x - m)/s.
         """
         order = np.argsort(self.loss)
-        loss, mass = self.loss[order], (self._masses[0] * self.counts.repeat(self.repeats))[order]
+        loss, mass = self.loss[order], (self.p * self.counts.repeat(self.repeats))[order]
         # P- and Q-mass above each loss, times n_i; mean and deviation under Q of the sum of losses up to it.
         s = np.exp(np.minimum(loss, 300.0))
         p, q = (np.cumsum(each[::-1])[::-1] for each in (mass, mass * s))
