@@ -284,16 +284,17 @@ class SaddleTable:
         return Saddles(*(np.interp(x, loss, each) for each in table))
 
     def tilt(self, x: float) -> float:
-        """Return the c of the saddle of one x, of a table of sign 1, by Newton's method between columns.
+        """Return the c of the saddle of one x, of a table of sign 1, by Newton's method between two saddles.
 
-        Below the first column the nearest pole, ``start``, dominates: x + 1/u is constant there.
+        Below the first one the nearest pole, ``start``, dominates: x + 1/u is constant there.
         """
-        c, loss = self.up_to(x)[:2]
-        if x < loss[0]:
-            return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), 1e-9)
-        loss = np.maximum.accumulate(loss)
-        above = min(int(np.searchsorted(loss, x, side="right")), len(c) - 1)
-        low, high, tilt = float(c[above - 1]), float(c[above]), float(np.interp(x, loss, c))
+        table = self.up_to(x)
+        if x < table.x[0]:
+            return self.start + max(float(1 / (1 / (table.c[0] - self.start) + table.x[0] - x)), 1e-9)
+        loss = np.maximum.accumulate(table.x)
+        above = min(int(np.searchsorted(loss, x, side="right")), len(loss) - 1)
+        low, high = table.c[above - 1 : above + 1].tolist()
+        tilt = float(np.interp(x, loss, table.c))
         for _ in range(12):  # one is enough where K'' is smooth
             here = saddles(self.cumulant, [tilt], self.poles)
             width = here.spread(self.poles).item()
@@ -303,28 +304,28 @@ class SaddleTable:
         return tilt
 
     def loss(self, log: float) -> float:
-        """Return the x whose estimated log-integral is ``log``, by a root u between two columns."""
-        c, loss, _, logs, *_ = self.up_to(math.inf, log)
-        above = int(np.argmax(logs < log))
-        if not above:  # all columns are smaller, or none is
-            return float(loss[0 if logs[0] < log else -1])
-        low, high = (float(abs(each - self.start)) for each in c[above - 1 : above + 1])
+        """Return the x whose estimated log-integral is ``log``, by a root u between two saddles."""
+        table = self.up_to(math.inf, log)
+        above = int(np.argmax(table.log < log))
+        if not above:  # all integrals are smaller, or none is
+            return float(table.x[0 if table.log[0] < log else -1])
+        low, high = (float(abs(c - self.start)) for c in table.c[above - 1 : above + 1])
         u = find_root(lambda u: log - self._saddles([u]).log.item(), low, high, 1e-9 * low)
         return self._saddles([u]).x.item()
 
     def losses(self, log: Array) -> Array:
-        """Return the x of log-integrals ``log``: by ``x_for``, or ``loss`` where columns are far apart."""
+        """Return the x of log-integrals ``log``: by ``x_for``, or ``loss`` where saddles are far apart."""
         if not len(log):
             return log
-        _, loss, sd, logs, *_ = self.up_to(math.inf, float(np.min(log)))
-        above = np.argmax(logs < log[:, None], axis=1)
-        far = np.abs(loss[above] - loss[above - 1]) > 2 * sd[above - 1]
+        table = self.up_to(math.inf, float(np.min(log)))
+        above = np.argmax(table.log < log[:, None], axis=1)
+        far = np.abs(table.x[above] - table.x[above - 1]) > 2 * table.sd[above - 1]
         x = self.x_for(log)
         x[far] = [self.loss(each) for each in log[far].tolist()]
         return x
 
     def x_for(self, log: Array) -> Array:
         """Return the x whose estimated log-integrals are ``log``, interpolated in the table."""
-        _, loss, _, logs, *_ = self.up_to(math.inf, float(np.min(log, initial=math.inf)))
+        table = self.up_to(math.inf, float(np.min(log, initial=math.inf)))
         # Interpolation needs an order, which estimates may miss.
-        return np.asarray(np.interp(-log, np.maximum.accumulate(-logs), loss))
+        return np.asarray(np.interp(-log, np.maximum.accumulate(-table.log), table.x))

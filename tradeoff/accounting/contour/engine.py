@@ -210,7 +210,7 @@ class ContourCache:
         """
         if self.damped(0) is self:
             return np.ones(len(x), bool)
-        longest, (c, _, sd, log, *_) = 24.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
+        longest, (c, _, sd, log, _, _) = 24.0 * (np.abs(x) + 8.0 * self.cumulant.spread), self.tail.at(x)
         # Whether planning points reach the losses of Chernoff points, most of which are 9 deviations from c:
         # estimates at tilts outside the points of a normal law miss its rare losses.
         scale = max((part.base.scale for law in self.laws for part in law.components() or ()), default=0.0)
