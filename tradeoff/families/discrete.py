@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,7 +24,14 @@ from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import rational
 from tradeoff.pld.allocated_laws import Groups, allocated_laws, grouped_law
 from tradeoff.pld.allocation import STEEPEST, bound_epsilon, hockey_stick
-from tradeoff.pld.discrete import MAX_ATOMS, AtomicLaw, discrete_gaussian_law, too_many
+from tradeoff.pld.discrete import (
+    MAX_ATOMS,
+    AtomicLaw,
+    binomial_noise_law,
+    discrete_gaussian_law,
+    skellam_law,
+    too_many,
+)
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass
 from tradeoff.pld.shuffled import Randomizer, shuffled_law, shuffled_pair_law
 from tradeoff.pld.transformed import ReversedPLD
@@ -43,6 +51,8 @@ class IntegerNoise(CurveFromPLD):
     """Name of the parameter besides the shift, a positive float."""
     power: ClassVar[int] = 1
     """The noise is as large as the root of this degree of its parameter: at least a 1e-4th of the shift."""
+    make_law: ClassVar[Callable[[Any, int], AtomicLaw]]
+    """Law of L by the parameter and the shift."""
 
     shift: int
     symmetric = True
@@ -60,6 +70,9 @@ class IntegerNoise(CurveFromPLD):
         object.__setattr__(self, self.size, size)
         object.__setattr__(self, "shift", shift)
 
+    def loss_distribution(self) -> AtomicLaw:
+        return type(self).make_law(getattr(self, self.size), self.shift)
+
     @property
     def notation(self) -> str:
         size = getattr(self, self.size)
@@ -72,11 +85,8 @@ class FinitelyMany(CurveFromPLD):
 
     @property
     def loss_bounds(self) -> Bounds[float]:
-        law = self.loss_distribution()
+        law: Any = self.loss_distribution()  # an AtomicLaw
         return Bounds(float(law.loss[-1] - law.atoms.error[-1]), law.enclosure[1])
-
-    @abstractmethod
-    def loss_distribution(self) -> AtomicLaw: ...
 
 
 @dataclass(frozen=True, repr=False, eq=True)
@@ -89,10 +99,7 @@ class DiscreteGaussianCurve(IntegerNoise):
 
     sigma: float
     shift: int = 1
-    noise, size = "N_Z", "sigma"
-
-    def loss_distribution(self) -> AtomicLaw:
-        return discrete_gaussian_law(self.sigma, self.shift)
+    noise, size, make_law = "N_Z", "sigma", discrete_gaussian_law
 
 
 @dataclass(frozen=True, repr=False, eq=True)
@@ -131,12 +138,7 @@ class SkellamCurve(IntegerNoise):
 
     variance: float
     shift: int = 1
-    noise, size, power = "Skellam", "variance", 2
-
-    def loss_distribution(self) -> AtomicLaw:
-        from tradeoff.pld.discrete import skellam_law  # which loads mpmath
-
-        return skellam_law(self.variance, self.shift)
+    noise, size, power, make_law = "Skellam", "variance", 2, skellam_law
 
 
 @dataclass(frozen=True, repr=False, eq=True)
@@ -145,7 +147,7 @@ class BinomialCurve(FinitelyMany, IntegerNoise):
 
     coins: int
     shift: int = 1
-    noise, size = "Bin", "coins"
+    noise, size, make_law = "Bin", "coins", binomial_noise_law
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coins", count("coins", self.coins, 1, MOST))
@@ -154,11 +156,6 @@ class BinomialCurve(FinitelyMany, IntegerNoise):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         return bound_mass(self.loss_distribution().mass_at_plus_infinity)
-
-    def loss_distribution(self) -> AtomicLaw:
-        from tradeoff.pld.discrete import binomial_noise_law
-
-        return binomial_noise_law(self.coins, self.shift)
 
 
 @dataclass(frozen=True, repr=False, eq=True)

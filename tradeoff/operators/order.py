@@ -385,7 +385,7 @@ def known(f: TradeOff, g: TradeOff) -> Answer:
         answer = compare_polygons(f, g)
     else:
         answer = f == g or isinstance(f, Identity) or g == TotalVariation(1) or None
-    rules = iter((_by_parameter, _by_dp_pair, _by_operands, _same_operator, _groups, _products))
+    rules = iter((_by_parameter, _by_dp_pair, _by_operands, _same_operator, _products))
     while answer is None and (rule := next(rules, None)):
         answer = rule(f, g)
     return answer
@@ -394,7 +394,12 @@ def known(f: TradeOff, g: TradeOff) -> Answer:
 def _by_parameter(f: TradeOff, g: TradeOff) -> Answer:
     """Compare parameters of two curves of one family, or shifts of one law; curves fall as they grow."""
     spans: list[tuple[Any, Span]] = []  # a family of one parameter, and bounds on the parameter
-    for h in () if symbols_of(f, g) else (f, g):
+    if symbols_of(f, g):
+        return None
+    if isinstance(f, Laplace) and isinstance(g, Group) and isinstance(base := g.operands[0], PureDP):
+        # A group of f_{eps,0} is below Lap_{k eps}, its limit as steps get smaller.
+        return f.theta <= g.k * Fraction(base.epsilon_0) or None
+    for h in (f, g):
         match h:
             case Gaussian():
                 spans.append((Gaussian, (h.weight if h.mu < math.inf else math.inf,) * 2))
@@ -425,7 +430,7 @@ def _by_operands(f: TradeOff, g: TradeOff) -> Answer:
     """Compare with operands: a maximum is above each, a hull below; others lie between theirs.
 
     f >= max{g_j} iff f is above all, and hull min{f_i} >= g iff all are. Mixtures average profiles; Symm lies
-    between hull min{f, f^-1} and max{f, f^-1}; p f + (1 - p) Id is above f.
+    between hull min{f, f^-1} and max{f, f^-1}; p f + (1 - p) Id is above f, and a group of f below it.
     """
     if isinstance(g, Maximum):
         return _all_of(known(f, part) for part in g.operands)
@@ -441,37 +446,34 @@ def _by_operands(f: TradeOff, g: TradeOff) -> Answer:
         inner.append(both_orders(h.operands[0]) if isinstance(h, ProfileSymmetrised) else parts)
     if isinstance(f, Subsampled):
         inner[0] = (f.operands[0].inverse() if f.flipped else f.operands[0],)
+    if isinstance(g, Group) and not is_symbol(g.k):
+        inner[1] = g.operands
     mine, theirs = inner
     is_above = bool(mine) and all(known(part, g) for part in mine)
     return is_above or (bool(theirs) and all(known(f, part) for part in theirs)) or None
 
 
 def _same_operator(f: TradeOff, g: TradeOff) -> Answer:
-    """Compare curves of one operator: it rises with operands; f_p falls in p, and f_p >= g_p iff f >= g."""
-    if isinstance(f, Mixture) and isinstance(g, Mixture):  # each share of f is above one of g
-        return _matched(*(dict(zip(h.operands, h.shares, strict=True)) for h in (f, g))) or None
-    if isinstance(f, ProfileSymmetrised) and isinstance(g, ProfileSymmetrised):
-        return known(f.operands[0], g.operands[0]) or None
-    if not (isinstance(f, Subsampled) and isinstance(g, Subsampled) and f.flipped == g.flipped):
-        return None
-    (base,), (other,) = f.operands, g.operands
-    if f.p == g.p:
-        return known(base, other)
-    if symbols_of(f, g) or f.p < g.p:
-        return None if symbols_of(f, g) else known(base, other) or None
-    # f.p > g.p: of one base f is lower, unless the base loses nothing.
-    return False if base == other and (infinite_mass(base)[0] > 0 or largest_loss(base)[0] > 0) else None
-
-
-def _groups(f: TradeOff, g: TradeOff) -> Answer:
-    """Compare with a group 1 - (1 - h)^(o k): it falls in k, rises with h, and is Lap_{k eps} of Lap_eps."""
-    if not isinstance(g, Group) or is_symbol(g.k):
-        return None
-    base = g.operands[0]
-    if isinstance(f, Laplace) and isinstance(base, PureDP):  # Lap_eps >= f_{eps,0}
-        return (not symbols_of(f, base) and f.theta <= g.k * Fraction(base.epsilon_0)) or None
-    one, k = (f.operands[0], f.k) if isinstance(f, Group) else (f, 1)
-    return None if is_symbol(k) else (k <= g.k and known(one, base)) or None
+    """Compare curves of one operator: it rises with operands, f_p falls in p, and groups of k in k."""
+    match f, g:
+        case Mixture(), Mixture():  # each share of f is above one of g
+            return _matched(*(dict(zip(h.operands, h.shares, strict=True)) for h in (f, g))) or None
+        case Subsampled(p=p), Subsampled(p=q) if f.flipped == g.flipped:
+            if p == q:  # then it holds iff it does for the bases
+                return known(f.operands[0], g.operands[0])
+            if symbols_of(f, g):
+                return None
+            if p > q:  # of one base f is lower, unless the base loses nothing
+                base, other = f.operands[0], g.operands[0]
+                loses = infinite_mass(base)[0] > 0 or largest_loss(base)[0] > 0
+                return False if base == other and loses else None
+        case Group(k=k), Group(k=more) if not symbols_of(k, more) and k <= more:
+            pass
+        case ProfileSymmetrised(), ProfileSymmetrised():
+            pass
+        case _:
+            return None
+    return known(f.operands[0], g.operands[0]) or None
 
 
 def _products(f: TradeOff, g: TradeOff) -> Answer:
