@@ -358,19 +358,22 @@ class PiecewiseLinear(TradeOff):
         """Return the same curve in floats: vertices rounded, and lowered where that is not convex."""
         return self.hull(*self.points[:2]).made_of(self) if self.is_rational else self
 
+    def _mass_ends(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """Return, for P and for Q, two numbers of each segment whose difference is its mass, exact ones."""
+        (x, y), (rest, power) = (self.alpha, self.beta), self.complements
+        of_p, of_q = x[:-1] >= 0.5, y[1:] >= 0.5
+        p_ends = np.where(of_p, rest[:-1], x[1:]), np.where(of_p, rest[1:], x[:-1])
+        return p_ends, (np.where(of_q, power[1:], y[:-1]), np.where(of_q, power[:-1], y[1:]))
+
     def atoms(self) -> tuple[Any, Any]:
         """Return the P- and Q-masses of the segments, by decreasing ratio, from the small numbers."""
-        (x, y), (rest, power) = (self.alpha, self.beta), self.complements
-        p = np.where(x[:-1] >= 0.5, -np.diff(rest), np.diff(x))
-        return p, np.where(y[1:] >= 0.5, np.diff(power), -np.diff(y))
+        p_ends, q_ends = self._mass_ends()
+        return p_ends[0] - p_ends[1], q_ends[0] - q_ends[1]
 
     def loss_distribution(self) -> AtomicLaw:
         p, q = self.atoms()
         keep = np.asarray(q > 0, dtype=bool)
-        (x, y), (rest, power) = (self.alpha, self.beta), self.complements
-        of_p, of_q = x[:-1] >= 0.5, y[1:] >= 0.5  # the ends of which ``atoms`` takes the differences
-        p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
-        q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
+        p_ends, q_ends = ((high[keep], low[keep]) for high, low in self._mass_ends())
         loss, log_p = log_ratio(p_ends, q_ends), logarithm(p[keep])
         ends = (
             self.mass_at_minus_infinity + float(np.sum(p[~keep])),
