@@ -5,20 +5,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
-
-class LazyModule:
-    """A module that is imported when a name of it is first used."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __getattr__(self, name: str) -> object:
-        result = getattr(import_module(self._path), name)
-        setattr(self, name, result)
-        return result
-
 
 class CurveMethods:
     """Operators, formulas and displays of a curve."""

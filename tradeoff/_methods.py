@@ -7,8 +7,9 @@ Importing ``tradeoff`` attaches them to every curve. Each imports its room when 
 from __future__ import annotations
 
 import math
+from importlib import import_module
 
-from tradeoff._attached import BoundsMethods, CurveMethods, LazyModule
+from tradeoff._attached import BoundsMethods, CurveMethods
 
 TYPE_CHECKING = False  # the module typing takes a third of the time of ``import tradeoff``
 
@@ -36,6 +37,13 @@ if TYPE_CHECKING:
 else:
     TradeOff = BoundsView = object
 
+    class _Lazy:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(f"tradeoff.{self._name}"), name)
+
     for _module in (
         *("curves.contract", "curves.hooks", "curves.parameters", "audits.risks", "design.sensitivities"),
         *("report.notebook", "families.closed_forms", "gdp.reduction", "intervals.bounds"),
@@ -43,7 +51,7 @@ else:
         *("operators.divergence", "operators.law", "operators.order"),
         *("operators.symmetrise", "operators.tabulate", "operators.unary"),
     ):
-        globals()[_module.rpartition(".")[2]] = LazyModule(f"tradeoff.{_module}")
+        globals()[_module.rpartition(".")[2]] = _Lazy(_module)
 
 
 class _CurveMethods(TradeOff):

@@ -11,17 +11,27 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
+from importlib import import_module
 from numbers import Rational
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff._attached import LazyModule
 from tradeoff.errors import DomainError, KindError, SymbolError, domain, shown
 from tradeoff.intervals.bounds import Array
 
-sympy: Any = LazyModule("sympy")  # few sessions need it
+
+class _SymPy:
+    """SymPy, imported when a name of it is first used: few sessions need it."""
+
+    def __getattr__(self, name: str) -> Any:
+        result = getattr(import_module("sympy"), name)
+        setattr(self, name, result)
+        return result
+
+
+sympy: Any = _SymPy()
 
 
 class Expression(Protocol):
