@@ -154,7 +154,7 @@ class _SteepPart:
         return 0.0 if self.mirrored else self.f.sup_loss
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        return self.f.estimate_losses(alpha)
+        return (self.f.inverse() if self.mirrored else self.f).estimate_losses(alpha)
 
 
 class ProfileSymmetrised(BetaOperator):
@@ -163,7 +163,7 @@ class ProfileSymmetrised(BetaOperator):
     name = "profile-symmetrised"
     symmetric = True
     rebuild = staticmethod(lambda f: symmetrise(f, assume="profile"))
-    direct = False  # beta is a supremum itself
+    direct = False  # beta is a supremum itself, of hundreds of deltas
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         return largest(_steep_lines(curves[0]), up=up)
