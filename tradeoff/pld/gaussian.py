@@ -385,12 +385,16 @@ class WindowBase(NormalBase):
         return value - np.log(rest), error
 
     def outside(self, rate: SamplingRate) -> float:
-        """Bound the mass that w = e^-t, t = e^(k (x - last)), takes off (1 - s) N(0, 1) + s N(mu, 1): E t."""
+        """Bound the mass that w = e^-t, t = e^(k (x - last)), takes off (1 - s) N(0, 1) + s N(mu, 1).
+
+        Of each normal law that is at most E t, and 1. Its exponent errs by 4 units of its terms.
+        """
         if self.unsure is not None:
             return self.unsure
-        k = self.sharp
-        lost = rate.rest + rate.part * math.exp(k * self.scale)
-        return math.exp(k * k / 2 - k * self.last) * lost * (1 + 1e-9)
+        k, shift = self.sharp, self.sharp * self.scale
+        log = k * k / 2 - k * self.last + 4 * UNIT * (k * k + k * abs(self.last) + shift)
+        lost = rate.rest * math.exp(min(log, 0.0)) + rate.part * math.exp(min(log + shift, 0.0))
+        return lost * (1 + 1e-9)
 
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
         return Tail(np.zeros(1), np.zeros(1))  # trivial: the path bounds it

@@ -76,6 +76,8 @@ def choose_edge(
     """Return the least edge for which the last term is negligible up to the loss ``far``, or None."""
     reach = max(float(law.sketch().loss[-1]) for law in laws)  # largest loss of a round
     lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))  # and least of the sum
+    if far <= 0:  # no digits are left of a spread next to 0
+        return None
     tilts = np.geomspace(0.1, 1e4, 21) / far
     cumulants = np.array([cumulant.value(-each) for each in tilts.tolist()])
     for multiple in (1.1, 1.33, 1.8, 2.7, 3.6, 5.3, 7.1, 10.7, 14.2):
