@@ -242,6 +242,13 @@ class Composition:
                 break
         if question == "delta" and (wide := (at > 0) & (high > np.maximum(2 * low, 1e-9))).any():
             high[wide] = np.minimum(high[wide], self._variation)
+        if question == "epsilon" and len(left := np.flatnonzero(waiting & ~(reached <= 1e-3))):
+            high[left] = np.minimum(high[left], self._epsilon_below_losses(at[left], least=0.0))
+            left = left[~(high[left] - low[left] <= 2e-3 * np.maximum(high[left], 1.0))]
+            if tol is None and engines is None and not self.once and len(left):
+                # Engines that seek a width take seconds where few rounds are not alike, but reach it.
+                below, above = self.answer(question, at[left], 1e-3)
+                low[left], high[left] = np.fmax(low[left], below), np.fmin(high[left], above)
         return low, high
 
     def _bound_without_engine(self, question: Question, at: Array) -> tuple[Pair, NDArray[np.bool_]]:
@@ -267,9 +274,10 @@ class Composition:
             settled = np.isfinite(high) & (high - low <= 64 * UNIT * (1 + np.abs(high)))
         return (low, high), (at > leak.upper) & ~settled
 
-    def _epsilon_below_losses(self, delta: Array) -> Array:
+    def _epsilon_below_losses(self, delta: Array, least: float | None = None) -> Array:
         """Bound epsilon where it is below nearly all losses, and infinite elsewhere.
 
+        Only deltas above ``least`` are tried, or above the deviation of the sum: at others it rarely is.
         There delta'(-x) of the other order is next to nothing in delta(x) = 1 - e^x (1 - delta'(-x)). With c
         >= delta'(y - 1e-9), y = -log1p(-delta), and -log1p(-c) <= 1e-9, x = -y - log1p(-c) has delta'(-x) <=
         c, and so delta(x) <= 1 - e^x (1 - c) = delta. So it is with any c <= delta that bounds delta(0) =
@@ -278,7 +286,8 @@ class Composition:
         result = np.full(len(delta), np.inf)
         if self.spent or self.exact or not self.contour.possible or self.mass_at_minus_infinity:
             return result
-        mine = np.flatnonzero((delta > self.contour.cumulant.spread) & (delta < 1))
+        least = self.contour.cumulant.spread if least is None else least
+        mine = np.flatnonzero((delta > least) & (delta < 1))
         if len(mine):
             x, lines = log1p(-Bounds.of(delta)), self.contour.backward.damped(2)  # no losses below e^-46
             c = (lines.leak + lines.chernoff_bound(-x.upper[mine] - 1e-9)).upper

@@ -20,7 +20,7 @@ import numpy as np
 
 from tradeoff.accounting.options import Question, cached_by_options, measure
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import PAIR, forward_hooks, gathered, joint, limited, pure
+from tradeoff.curves.hooks import PAIR, beta_from_delta, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, rational, total
@@ -174,6 +174,10 @@ class Tensor(TradeOff):
         if inside.any():
             answer = self._answer_scaled if self.is_scaled else self._engines.answer
             low[inside], high[inside] = answer("beta", alpha[inside], tol)
+        # Next to a kink, where nearly all losses are one, enclosures about single losses do not meet.
+        if (wide := inside & (high - low > max(1e-3, tol or 0.0))).any():
+            below, above = beta_from_delta(self, alpha[wide], tol)
+            low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
