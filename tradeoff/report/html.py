@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from string import Template
@@ -19,7 +20,7 @@ from tradeoff.curves.product import law_pair
 from tradeoff.display import Strong, TextTable, exactly, folded, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import Answers, certify_curve, describe_sampling, factors, join_certificates, row
 from tradeoff.report.compare import ALPHAS, Comparison
@@ -53,7 +54,13 @@ def report(
     if source is not None:
         text = "\n".join(map(plain, source[1].splitlines()))
         made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
-    exact, gaussian = claim_of("exact", curve), claim_of(mu_name(reduction), reduction).outline()
+    gaussian = claim_of(mu_name(reduction), reduction).outline()
+
+    def beta(alpha: Array) -> Bounds:
+        """Return the bounds of the comparison, which are at all alphas that ``_draw`` needs."""
+        return Bounds(*(np.interp(alpha, ALPHAS, side) for side in comparison.beta))
+
+    exact = replace(claim_of("exact", curve), band=beta)
     losses = [f"{name}: at most {most}" for name, _, most in lines if not name.startswith("beta")]
     sides = "The truth lies between the two bounds; they account for rounding."
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
@@ -81,9 +88,10 @@ def report(
 def _draw(kind: Kind, scale: Scale, *claims: Claim) -> str:
     """Return a plot of claims, the exact one first, as an image element."""
     view = view_of(kind, scale, claims[:1])
-    if view.square:  # bounds at the points of the comparison are sharper, and known
+    if view.square:
         view = view.pointwise(ALPHAS[view.xlim[0] <= ALPHAS])
-    with paper(COLUMN, COLUMN) as (figure, axes):
+    with paper(COLUMN, COLUMN, layout="none") as (figure, axes):
+        figure.subplots_adjust(0.17, 0.15, 0.97, 0.95)
         paint(axes, view, list(make_series(view, claims)))
         if view.square and scale == "linear":
             axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))

@@ -317,10 +317,19 @@ def _axis_scale(values: Array) -> str:
 
 @contextmanager
 def paper(
-    width: float = styles.COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1, **share: bool
+    width: float = styles.COLUMN,
+    height: float = 2.7,
+    columns: int = 1,
+    rows: int = 1,
+    *,
+    layout: Literal["none"] | None = None,
+    **share: bool,
 ) -> Iterator[tuple[Figure, Any]]:
-    """Yield a figure of the stated size in inches, with its axes, in the style of papers."""
-    figure = module("tradeoff.report.canvas").PaperFigure(figsize=(width, height))
+    """Yield a figure of the stated size in inches, with its axes, in the style of papers.
+
+    With ``layout`` "none" its margins are fixed: measuring them takes matplotlib as long as drawing.
+    """
+    figure = module("tradeoff.report.canvas").PaperFigure(figsize=(width, height), layout=layout)
     with module("matplotlib").rc_context(figure.style):
         yield figure, figure.subplots(rows, columns, **share)
 
@@ -368,10 +377,12 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
     down = max(-(-len(rows) // across), 1)
     exact = claim_of("exact", curve)
     view = view_of(kind, "linear", [exact])
-    view = replace(view, grid=view.grid[::4])  # enough for a panel of 1.6 inches
+    # Enough for a panel of 1.6 inches; lines of delta at these points need no search for each method's reach.
+    view = replace(view, grid=view.grid[::4], whole=kind != "profile")
     line = next(make_series(view, [exact]))
-    size = styles.PAGE * across / 4, 0.5 + 1.55 * down
-    with paper(*size, columns=across, rows=down, sharex=True, sharey=True) as (figure, grid):
+    w, h = styles.PAGE * across / 4, 0.5 + 1.55 * down
+    with paper(w, h, across, down, layout="none", sharex=True, sharey=True) as (figure, grid):
+        figure.subplots_adjust(0.55 / w, 0.4 / h, 1 - 0.1 / w, 1 - 0.2 / h, wspace=0.1, hspace=0.2)
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
             method: list[Series] = []
@@ -380,7 +391,7 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
             paint(axes, view, [line, *method], legend=False)
             if row.unsafe and method:  # red if the method claims too much privacy
                 axes.get_lines()[-1].set_color("#b3261e")
-            axes.set_title(f"{row.name}: {row.verdict}", fontsize="small")
+            axes.set_title(f"{row.name}: {row.verdict}", fontsize="small", y=1.0)
             is_lowest = i + across >= len(rows)
             axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
             axes.set(xlabel=view.xlabel if is_lowest else "", ylabel="" if i % across else view.ylabel)
