@@ -7,7 +7,6 @@ from typing import Any
 
 from matplotlib import rc_context, rcParams, rcParamsDefault
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from tradeoff.report.styles import paper_settings
 
@@ -25,12 +24,8 @@ class PaperFigure(Figure):
             return super().add_subplot(*args, **kwargs)
 
     def draw(self, renderer: Any) -> None:
-        layout = self.get_layout_engine()
         with rc_context(self.style):  # ticks are created while drawing
-            if self.canvas.is_saving() and isinstance(layout, ConstrainedLayoutEngine):
-                layout.execute(self)  # saving draws twice: first without output and for the layout alone
-            else:
-                super().draw(renderer)
+            super().draw(renderer)
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
         with rc_context(self.style):
