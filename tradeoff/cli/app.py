@@ -15,7 +15,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, UnknownOptionErro
 
 import tradeoff
 from tradeoff.cli import ExitCode, commands, discard, ledger, refuse
-from tradeoff.cli.terminal import Screen
+from tradeoff.cli.terminal import Screen, flag_of
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
 _REPEATED = ("--delta", "--epsilon", "--alpha", "--method")  # flags that take several values
@@ -67,7 +67,7 @@ def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str
     if isinstance(error, CycloptsError):
         return _usage_message(error, tokens)
     name, _, rest = str(error).partition(" ")
-    flag = f"--{name.replace('_', '-')}"
+    flag = flag_of(name)
     typed = any(token == flag or token.startswith(f"{flag}=") for token in tokens)
     return f"{flag} {rest}" if typed else str(error)
 
@@ -107,7 +107,7 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
     for token in tokens:
         flag = token.partition("=")[0]
         name = flag.lstrip("-")
-        if flag == name or _is_number(token) or f"--{name.replace('_', '-')}" in known or flag in known:
+        if flag == name or _is_number(token) or flag_of(name) in known or flag in known:
             continue
         words = [name.removeprefix("target-"), SYNONYMS.get(name.replace("-", "_"), "").replace("_", "-")]
         if name in ("steps", "num-steps", "iterations", "rounds", "count", "n"):  # names of one number

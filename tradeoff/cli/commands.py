@@ -80,7 +80,7 @@ def dp_sgd(
         plan = training(noise_multiplier, **given)
     except DomainError as error:
         names = "|".join(("noise_multiplier", *given))
-        text = re.sub(rf"\b({names})\b", lambda name: f"--{name[0].replace('_', '-')}", str(error))
+        text = re.sub(rf"\b({names})\b", lambda name: terminal.flag_of(name[0]), str(error))
         raise DomainError(text) from error
     content = terminal.replace_questions(PlanFile("DP-SGD", plan), questions)
     _print_answers(Path("dp-sgd"), content, precision, form)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from tradeoff.cli.terminal import Integer, Json
+from tradeoff.cli.terminal import Integer, Json, flag_of
 from tradeoff.display import exactly, plain, rounded
 from tradeoff.errors import DomainError, TradeOffError
 
@@ -70,7 +70,7 @@ def init(
             ledger = filters.Ledger.create(file, kind(*(given[name] for name in names)))
             _print(f"{file}: {_describe(ledger.entries()[0])}")
             return
-    *budgets, typed = (" with ".join(map(_flag, names)) for names in (*kinds, given))
+    *budgets, typed = (" with ".join(map(flag_of, names)) for names in (*kinds, given))
     raise DomainError(f"the budget must be one of {', '.join(budgets)}, got {typed or 'no flag'}")
 
 
@@ -106,8 +106,8 @@ def spend(
         mechanism = read_mechanism("spend", {"kind": kind, **keys})
     except TradeOffError as error:  # about a key "spend.KEY ...", and others in its remedy: flags here
         key, _, rest = str(error).removeprefix("spend.").partition(" ")
-        flags = re.sub(r"(?<=[:,] )[a-z]\w*(?=[,;]|$)|(?<=mean )\w+(?=\?)", lambda word: _flag(word[0]), rest)
-        raise DomainError(f"{_flag(key)} {rest if key == 'kind' else flags}") from error
+        flags = re.sub(r"(?<=[:,] )[a-z]\w*(?=[,;]|$)|(?<=mean )\w+(?=\?)", lambda m: flag_of(m[0]), rest)
+        raise DomainError(f"{flag_of(key)} {rest if key == 'kind' else flags}") from error
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
     entry = ledger.spend(mechanism if count == 1 else plan, head=head)
     _print(f"{file}: {_describe(entry)}")
@@ -136,11 +136,10 @@ def steps(file: File) -> None:
     from tradeoff.filters.base import Filter, format_amount
 
     columns = ("step", "time", "mechanism", "spent in all")
-    rows = [
-        (str(entry.step), entry.time[:19], entry.name, format_amount(filter_.spent, up=True))
-        for entry in _ledger(file).entries()[1:]
-        for filter_ in [Filter.from_state(entry.state)]
-    ]
+    rows = []
+    for entry in _ledger(file).entries()[1:]:
+        spent = format_amount(Filter.from_state(entry.state).spent, up=True)
+        rows.append((str(entry.step), entry.time[:19], entry.name, spent))
     _print(TextTable(rows, columns, sides="><<<").text())
 
 
@@ -176,11 +175,6 @@ def backup(file: File, copy: New) -> None:
     It is a separate budget: never spend from both.
     """
     _print(f"{copy}: a copy of {file}\nhead {_ledger(file).backup(copy)}")
-
-
-def _flag(key: str) -> str:
-    """Return the flag of a parameter."""
-    return f"--{key.replace('_', '-')}"
 
 
 def _ledger(file: Path) -> Ledger:

@@ -38,6 +38,11 @@ def read_integer(_: Any, tokens: Sequence[Token]) -> int:
     raise ValueError(text)
 
 
+def flag_of(parameter: str) -> str:
+    """Return the flag of a parameter's name."""
+    return f"--{parameter.replace('_', '-')}"
+
+
 Integer = Annotated[int, Parameter(converter=read_integer)]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]

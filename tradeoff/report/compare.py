@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tradeoff.report.series import Kind
 
 # Verdicts: short, so that eight questions fit into 100 columns. Each has its line in the legend.
-UNDER, ELSEWHERE = "unsafe", "unsafe*"
 _LEGEND = {
     "unsafe": 'unsafe: claims more privacy than there is, in the answers marked "!".',
     "unsafe*": "unsafe*: claims more privacy than there is, but only for beta at an alpha that is not shown.",
@@ -101,7 +100,7 @@ class Row:
             return "declined"
         if self.unsafe:
             entries = (entry for each in self.entries.values() for entry in each)
-            return UNDER if any(entry.under_reports for entry in entries) else ELSEWHERE
+            return "unsafe" if any(entry.under_reports for entry in entries) else "unsafe*"
         return "safe" if self.proved else "open"
 
     def as_json(self) -> dict[str, Any]:
