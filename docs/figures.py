@@ -22,7 +22,7 @@ def composition() -> Figure:
     plan = to.spec.load(Path(__file__).parents[1] / "examples" / "mixed.toml").plan
     laplace, sampled, gaussian, pure = (to.Plan({m: n}).guarantee() for m, n in plan.mechanisms.items())
     labels = ["all composed", "50 Laplace", "200 subsampled Gaussian", "10 Gaussian", "5 pure ε"]
-    with paper(PAGE, 3.5, columns=2) as (figure, (left, right)):
+    with paper(PAGE, 3.5, ncols=2) as (figure, (left, right)):
         to.plot(plan.guarantee(), laplace, sampled, gaussian, pure, ax=left, labels=labels)
         to.plot(plan.guarantee(), ax=right, kind="profile")
     return figure

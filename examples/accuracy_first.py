@@ -96,7 +96,7 @@ def counts_released(runs: int = 20, seed: int = 0) -> Figure:
         relative_error(zipf(), error=ERROR, runs=runs, seed=seed, methods=GUMBEL, order=order)
         for order in ("public", "gumbel")
     )
-    with paper(PAGE, 2.6, columns=2) as (figure, (left, right)):
+    with paper(PAGE, 2.6, ncols=2) as (figure, (left, right)):
         orders = {"in public order": public, "chosen by Gumbel noise": gumbel}
         draw(left, list(GUMBEL), {n: [one.interval() for one in each.values()] for n, each in orders.items()})
         shares = {"top": "precision: among the largest", "accurate": "within 10 % in truth"}
@@ -120,7 +120,7 @@ def sweep(runs: int = 5, seed: int = 0, epsilons: Sequence[float] = EPSILONS) ->
         )
         for epsilon in epsilons
     }
-    with paper(PAGE, 2.8, columns=2) as (figure, panels):
+    with paper(PAGE, 2.8, ncols=2) as (figure, panels):
         for axes, (name, share) in zip(panels, (("released", False), ("top", True)), strict=True):
             for i, method in enumerate(GUMBEL):
                 means, halves = zip(

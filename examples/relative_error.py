@@ -294,9 +294,7 @@ def _means(outcome: Outcome) -> dict[str, float | str]:
 
 def experiment_figure(tables: Mapping[str, Mapping[str, Outcome]], *, title: str = "") -> Figure:
     """Draw, for each count table, how many counts every method released, with the 95% interval over runs."""
-    with paper(COLUMN * len(tables), 2.6) as (figure, whole):
-        whole.remove()
-        panels = figure.subplots(1, len(tables), squeeze=False)[0]
+    with paper(COLUMN * len(tables), 2.6, ncols=len(tables), squeeze=False) as (figure, (panels,)):
         for axes, (name, results) in zip(panels, tables.items(), strict=True):
             series = ("released", "accurate")
             draw(

@@ -68,7 +68,7 @@ def test_plot_dollars_are_text_fonts_of_type_42_and_legends_shared(ax, tmp_path)
     written = (tmp_path / "one.pdf").read_bytes()
     assert b"/CIDFontType2" in written
     assert b"/Type3" not in written
-    with paper(PAGE, 3.8, columns=2) as (made, (left, right)):
+    with paper(PAGE, 3.8, ncols=2) as (made, (left, right)):
         to.plot(to.Gaussian(1), ax=left, labels=["exact"])
         to.plot(to.Gaussian(2), to.Gaussian(1), ax=right, labels=["exact", "other"])
         shared_legend(made, left, right)

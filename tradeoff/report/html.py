@@ -20,7 +20,7 @@ from tradeoff.curves.product import law_pair
 from tradeoff.display import Strong, TextTable, exactly, folded, plain, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
-from tradeoff.intervals.bounds import Array, Bounds
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import Answers, certify_curve, describe_sampling, factors, join_certificates, row
 from tradeoff.report.compare import ALPHAS, Comparison
@@ -54,13 +54,9 @@ def report(
     if source is not None:
         text = "\n".join(map(plain, source[1].splitlines()))
         made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
-    gaussian = claim_of(mu_name(reduction), reduction).outline()
-
-    def beta(alpha: Array) -> Bounds:
-        """Return the bounds of the comparison, which are at all alphas that ``_draw`` needs."""
-        return Bounds(*(np.interp(alpha, ALPHAS, side) for side in comparison.beta))
-
-    exact = replace(claim_of("exact", curve), band=beta)
+    exact, gaussian = claim_of("exact", curve), claim_of(mu_name(reduction), reduction).outline()
+    # ``_draw`` needs beta at alphas of the comparison alone, where bounds are known.
+    exact = replace(exact, band=lambda at: Bounds(*(np.interp(at, ALPHAS, each) for each in comparison.beta)))
     losses = [f"{name}: at most {most}" for name, _, most in lines if not name.startswith("beta")]
     sides = "The truth lies between the two bounds; they account for rounding."
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(

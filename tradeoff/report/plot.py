@@ -317,21 +317,15 @@ def _axis_scale(values: Array) -> str:
 
 @contextmanager
 def paper(
-    width: float = styles.COLUMN,
-    height: float = 2.7,
-    columns: int = 1,
-    rows: int = 1,
-    *,
-    layout: Literal["none"] | None = None,
-    **share: bool,
+    width: float = styles.COLUMN, height: float = 2.7, *, layout: Literal["none"] | None = None, **grid: Any
 ) -> Iterator[tuple[Figure, Any]]:
-    """Yield a figure of the stated size in inches, with its axes, in the style of papers.
+    """Yield a figure in the style of papers, its size in inches, and axes by keywords of ``Figure.subplots``.
 
     With ``layout`` "none" its margins are fixed: measuring them takes matplotlib as long as drawing.
     """
     figure = module("tradeoff.report.canvas").PaperFigure(figsize=(width, height), layout=layout)
     with module("matplotlib").rc_context(figure.style):
-        yield figure, figure.subplots(rows, columns, **share)
+        yield figure, figure.subplots(**grid)
 
 
 def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> Axes:
@@ -381,7 +375,7 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
     view = replace(view, grid=view.grid[::4], whole=kind != "profile")
     line = next(make_series(view, [exact]))
     w, h = styles.PAGE * across / 4, 0.5 + 1.55 * down
-    with paper(w, h, across, down, layout="none", sharex=True, sharey=True) as (figure, grid):
+    with paper(w, h, layout="none", nrows=down, ncols=across, sharex=True, sharey=True) as (figure, grid):
         figure.subplots_adjust(0.55 / w, 0.4 / h, 1 - 0.1 / w, 1 - 0.2 / h, wspace=0.1, hspace=0.2)
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
