@@ -188,6 +188,26 @@ def test_subsampled_gaussian_at_largest_mu_answers_or_refuses():
         f.epsilon(1e-6)
 
 
+def test_steps_of_little_noise_are_nearly_leaks():
+    """A sampled record is seen, and e^(k mu) of a window is no float; losses are two atoms but for e^-30."""
+    for sigma, n in ((0.03, 10), (0.048, 10), (0.125, 2), (0.05, 50)):
+        f = to.subsample(to.Gaussian(1 / sigma), 0.01) ** n
+        low, high = f.bounds([0.3, 0.97])
+        assert np.all((low <= 0.99**n * np.array([0.7, 0.03]) * (1 + 1e-6)) & (high - low < 1e-6))
+        low, high = f.bounds.delta(3.0)
+        assert low <= 1 - 0.99**n <= high + 1e-3 * (sigma > 0.1) + 1e-12
+        assert high - low < 1e-7
+
+
+@pytest.mark.slow
+def test_epsilon_of_few_runs_of_four_kinds_is_narrow_by_default():
+    m = to.mechanisms
+    four = {m.RandomizedResponse(epsilon=0.29): 1, m.SubsampledGaussian(0.84, 0.00084): 1}
+    four |= {m.DiscreteGaussian(sigma=10): 2, m.Laplace(scale=17): 5}
+    low, high = to.Plan(four).guarantee().bounds.epsilon(1e-11)
+    assert 1.3703 < low <= high < 1.37043  # which is dp_accounting's bound, of intervals of 1e-4
+
+
 def test_crowded_and_empty_losses_are_answered():
     """Sampling leaves two atoms with one float; of the positive losses of a mixture none is in the plan."""
     crowded = to.subsample(to.mechanisms.DiscreteGaussian(1.2860795692487201 / 3).curve(), 0.7339781453918625)

@@ -293,8 +293,7 @@ class SaddleTable:
             return self.start + max(float(1 / (1 / (table.c[0] - self.start) + table.x[0] - x)), 1e-9)
         loss = np.maximum.accumulate(table.x)
         above = min(int(np.searchsorted(loss, x, side="right")), len(loss) - 1)
-        low, high = table.c[above - 1 : above + 1].tolist()
-        tilt = float(np.interp(x, loss, table.c))
+        low, high, tilt = float(table.c[above - 1]), float(table.c[above]), float(np.interp(x, loss, table.c))
         for _ in range(12):  # one is enough where K'' is smooth
             here = saddles(self.cumulant, [tilt], self.poles)
             width = here.spread(self.poles).item()
