@@ -234,7 +234,7 @@ to.Plan({G(1) @ to.Laplace(1): 3}) => KindError: compose curves with @
 to.Plan({"x": 3}); to.Plan({M.Laplace: 3}) => KindError: must be one of tradeoff.mechanisms
 to.Plan([M.Laplace(scale=1)]) => KindError: mapping
 
-G(math.nextafter(1e4, math.inf)) => ^mu must be in [0, 10000], got 10000.000000000002
+G(math.nextafter(1e4, math.inf)) => ^mu must be in [0, 10000], or inf, got 10000.000000000002
 G(-1) => ^mu must be in [0, inf], got -1
 to.Laplace(math.nextafter(1e4, math.inf)) => ^epsilon must be in [0, 10000], got 10000.000000000002
 to.PureDP(math.nextafter(1e4, math.inf)) => ^epsilon must be in [0, 10000], got 10000.000000000002
@@ -439,7 +439,7 @@ to.plot(G(1), (G(1), 3), ax=AX) => KindError: not a trade-off function; give a c
 to.plot(G(1), M.Gaussian, ax=AX) => KindError: not a trade-off function; give a curve
 to.plot(ax=AX) => at least one curve
 to.plot(G(sympy.Symbol("mu", positive=True)), ax=AX) => SymbolError:
-to.plot(G(1), labels=["a", "b"], ax=AX) => labels must be 1 texts, one for each item
+to.plot(G(1), labels=["a", "b"], ax=AX) => labels must be a list of texts, one for each
 to.plot(G(1), ax=AX, progress=True); to.plot(G(1), ax=AX, label="a") => must not be given, got
 to.plot(G(1), ax=AX, clip_on=False) => must not be given, got
 to.plot(G(1), interactive=True, progress=True) => ^style must be …Invalid property
@@ -591,7 +591,7 @@ to.plot(G(1), color="nosuch", ax=AX) =>
 to.plot(G(1), linewidth="x", ax=AX) => ^matplotlib cannot draw it: could not convert …; give axes
 to.plot(G(1), ax="x") => ^matplotlib cannot draw it: 'str' object has no …; give axes
 to.plot(G(1), interactive=True, ax=AX) => ax must be None if interactive
-to.plot(G(1), inset=(0.5, 0.2), ax=AX) => inset must be two type I errors
+to.plot(G(1), inset=(0.5, 0.2), ax=AX); to.plot(G(1), inset=3, ax=AX) => inset must be two type I errors
 
 to.empirical([0.0, 1.0], [1.0, 2.0]).estimate @ G(1) => KindError: estimate
 to.empirical([0.0, 1.0], [1.0, 2.0]).refutes(to.empirical([0.0], [1.0]).estimate) => KindError: estimate
@@ -654,6 +654,7 @@ to.sweeps.stream(3, {"x": [1]}) => must be callable
 B.classical_gaussian(1.0, 1e-5) => exact_gaussian
 
 STEPS.epsilon(1e-5, memory=10) => memory must be …MiB
+STEPS.epsilon([[0.1], [0.1, 0.2]]) => got [[0.1], [0.1, 0.2]]; give rows of one length
 
 Skellam(1e12).curve().delta(0); BinomialNoise(2**40).curve().delta(0) => SizeError: above the cap
 M.strategy_sensitivity([1], separation=0) => separation
@@ -662,6 +663,8 @@ M.strategy_sensitivity([1], steps=5000) => steps
 M.strategy_sensitivity([[1, 0], [0, 1]], steps=3) => steps must be the number of rows, 2
 M.blt_strategy([2], [1], 3) => decay
 
+to.save(3, "it.json"); to.save((G(1), "G"), "it.json") => thing must be a curve, … a list of them, got
+TABLE.to_latex(digits="a"); to.compare(G(1)).to_latex(digits=0) => digits must be an integer from 1 to 17
 TABLE["z"] => column must be one of 'x', 'y', 'value', got 'z'
 
 OPENDP.from_measurement(3, 1) => KindError: output_measure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -252,7 +253,7 @@ def file_name(path: Any) -> Path:
 def shown(value: Any) -> str:
     """Return a value for an error message, on one line and at most 240 characters."""
     try:
-        text = " ".join(repr(value).split())
+        text = re.sub(" at 0x[0-9a-f]+", "", " ".join(repr(value).split()))  # an address says nothing
     except ValueError:  # Python prints no integer of more than 4300 digits
         return f"<{type(value).__name__} of thousands of digits>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."

@@ -19,7 +19,7 @@ import numpy as np
 
 from tradeoff.accounting.options import SHARED, Cache, set_context
 from tradeoff.atomic_write import atomic_write
-from tradeoff.curves.parameters import workers
+from tradeoff.curves.parameters import count, workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
 from tradeoff.errors import DomainError, SweepError, advise_keywords, domain, needed, shown
 from tradeoff.intervals.bounds import Bounds
@@ -70,6 +70,7 @@ class Table(Exported, Displayed):
     rows: tuple[tuple[Any, ...], ...]
     n_arguments: int = 0  # number of leading columns that are parameters
     estimated: bool = False  # whether answers without a safe side are estimates, printed with six digits
+    notes: tuple[str, ...] = ()  # sentences below the table, in LaTeX as comments
 
     def __post_init__(self) -> None:
         if not all(isinstance(row, tuple) and len(row) == len(self.columns) for row in self.rows):
@@ -116,7 +117,7 @@ class Table(Exported, Displayed):
         $\mu$ & $\delta = 10^{-5}$ & $\delta = 0.1$ \\
         \
         """
-        text = self._texts(self.rows, digits)
+        text = self._texts(self.rows, digits if digits is None else count("digits", digits, 1, 17))
         if pivot is None:
             return text.latex(caption, label)
         arguments, answers = self.columns[: self.n_arguments], self.columns[self.n_arguments :]
@@ -131,18 +132,18 @@ class Table(Exported, Displayed):
         across = list(dict.fromkeys(row[at] for row in text.rows))
         rows = [(*key, *(values.get(each, "") for each in across)) for key, values in cells.items()]
         columns = (*(arguments[k] for k in down), *(f"{pivot} = {each}" for each in across))
-        return TextTable(rows, columns, sides=">" * len(columns)).latex(caption, label)
+        return text._replace(rows=rows, columns=columns, sides=">" * len(columns)).latex(caption, label)
 
     def grid(self) -> TextTable:
         hidden = len(self.rows) - 20  # a screen has room for so many
         notes = [f"... {hidden} more rows ..."] if hidden > 0 else []
-        return self._texts(self.rows[:20])._replace(notes=notes)
+        return self._texts(self.rows[:20])._replace(notes=[*notes, *self.notes])
 
     def _texts(self, rows: Iterable[tuple[Any, ...]], digits: int | None = None) -> TextTable:
         texts = [[self._text(k, each, digits) for k, each in enumerate(row)] for row in rows]
         is_text = [all(isinstance(each, str) for each in column) for column in zip(*self.rows, strict=True)]
         sides = "".join("<" if each else ">" for each in is_text) or ">" * len(self.columns)
-        return TextTable(texts, self.columns, sides=sides)
+        return TextTable(texts, self.columns, notes=self.notes, sides=sides)
 
     def _text(self, k: int, value: Any, digits: int | None) -> str:
         """Format a cell as ``to_latex`` does; parameters keep all their digits."""

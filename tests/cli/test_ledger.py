@@ -72,6 +72,7 @@ def test_status_and_steps_show_the_promise_and_each_step(run, file):
     assert (code, err) == (0, "")
     spent, left = "spent rho = 0.05555555556, delta = 0", "remaining rho = 0.9444444444, delta = 0"
     assert out.splitlines()[1] == f"step 1: {spent}, {left}"
+    assert out.splitlines()[2].endswith(" included: 1-zCDP, within a factor of 1 + 1e-12")
     result = json.loads(run("status", file, "--json")[1])
     assert list(result) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
     assert result["spent"]["rho"] >= 1 / 18

@@ -332,8 +332,8 @@ def test_every_number_of_the_laws_counts_and_other_texts_are_refused(tmp_path, e
     ):
         with pytest.raises(DomainError, match=message):
             read(text)
-    written = str(Certificate("delta", 1.0, 0.0, 1.0, "one", factors((RESPONSE, 2))))
-    assert "2 x response(epsilon=0.3)" in written
+    written = str(Certificate("delta", 1.0, 0.0, 1.0, "one", factors((RESPONSE, 2)), exact=False))
+    assert "for both orders of 2 x response(epsilon=0.3); not exact" in written
     laws = [factor["law"] for factor in json.loads(epsilon.to_json())["factors"]]
     step = next(k for k, law in enumerate(laws) if law["kind"] == "thinned")
     numbers = [(step, "p"), (step, "base", "mu"), (1 - step, "epsilon")]

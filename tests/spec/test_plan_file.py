@@ -84,7 +84,7 @@ scale = 1 => mechanism[1].kind is missing; it must be one of above-threshold
 kind = "gausian" => mechanism[1].kind = 'gausian' is not known; did you mean gaussian?
 kind = "zzz" => mechanism[1].kind = 'zzz' is not known; allowed: above-threshold
 kind = "dpsgd" => mechanism[1].kind = 'dpsgd' is not known; did you mean subsampled-gaussian?
-kind = "laplace"; epsilon = 0.1 => mechanism[1].epsilon is not known; allowed: scale, sensitivity; scale is
+kind = "laplace"; epsilon = 1 => [1].epsilon is not known; allowed: scale, sensitivity, count; scale is the se
 kind = "laplace"; scale = 1; delta = [1e-5] => line 5: mechanism[1].delta must be above the first
 kind = "laplace" => mechanism[1].scale is missing
 kind = "gaussian"; noise_multiplyer = 1 => ; did you mean noise_multiplier?
@@ -99,8 +99,10 @@ kind = "custom"; curve = '{"schema": 1, "tradeoff": 3}' => mechanism[1].curve: 3
 kind = "custom"; curve = '{"schema": 2, "tradeoff": {}}' => mechanism[1].curve: schema must be 1, got 2
 kind = "custom"; curve = '{' => mechanism[1].curve: the text is not that of a saved file
 kind = "custom"; curve = '{"schema": 1, "tradeoff": {"kind": "gaussian", "mu": 1e-400}}' => 1e-400 is outside
-kind = "gaussian"; sigma = 1 => noise_multiplier, sensitivity; did you mean noise_multiplier?
-kind = "laplace"; scale = 1; steps = 3 => allowed: scale, sensitivity; did you mean count?
+kind = "gaussian"; sigma = 1 => sensitivity, count; did you mean noise_multiplier?
+kind = "subsampled-gaussian"; epochs = 3 => group_size, count; count is the number of steps, epochs over
+kind = "laplace"; scale = 1; steps = 3 => sensitivity, count; did you mean count?
+kind = "subsampled-gaussian"; noise_multiplier=1; sample_rate=1; scheme="without-replacement" => ; set the
 kind = "laplace"; scale = 1; scael = 1 => line 5: mechanism[1].scael is not known; allowed: scale, sensitivity
 """.replace("HUGE", "1" + "0" * 400)
 # Entries before a mechanism, and the error.

@@ -92,4 +92,4 @@ def risks(
         rows.append(("posterior", f"all outcomes but {exactly(rest)}, {known}", 1 / (1 + odds)))
     rows.append(("error of the best test, Bayes risk", known, inverse.bayes_risk(float(prior))))
     table = [(name, at, *map(float, bounds)) for name, at, bounds in rows]
-    return Table(("risk", "at", "lower", "upper"), tuple(table))
+    return Table(("risk", "at", "lower", "upper"), tuple(table), notes=f.caveats)

@@ -72,7 +72,7 @@ def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str
     return f"{flag} {rest}" if typed else str(error)
 
 
-def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
+def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:  # noqa: PLR0911 - one case an error
     """Return one line on a wrong flag, command, argument or value, in place of the message of cyclopts."""
     see = f"see {' '.join(('tradeoff', *(error.command_chain or ())))} --help"
     match error:
@@ -83,6 +83,9 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
             return f"unknown command {shown(typed)}; {f'did you mean {guess[0]}?' if guess else see}"
         case cyclopts.UnusedCliTokensError(unused_tokens=[typed, *_]):
             return f"unknown argument {shown(typed)}; {see}"
+        case cyclopts.RepeatArgumentError(token=cyclopts.Token(keyword=flag)):
+            places = "; separate places by commas, as in --vary mechanism[1].scale,mechanism[2].scale"
+            return f"{flag} must be given once{places if flag == '--vary' else f'; {see}'}"
         case MissingArgumentError(argument=argument) if argument is not None:
             name = argument.name if argument.index is None else argument.name.lstrip("-").upper()
             return f"{name} must be given; {see}"

@@ -189,14 +189,19 @@ def _ledger(file: Path) -> Ledger:
 def _describe(entry: Entry) -> str:
     """Describe the filter of an entry in four lines: spent is rounded up, budget and remaining down."""
     from tradeoff.filters import Filter, ZCDPFilter
-    from tradeoff.filters.base import format_amount
+    from tradeoff.filters.base import SLACK, format_amount
     from tradeoff.intervals.bounds import Bounds
 
     filter_ = Filter.from_state(entry.state)
     budget, remaining = (format_amount(each, up=False) for each in (filter_.budget, filter_.remaining))
     spent = format_amount(filter_.spent, up=True)
-    given = ", ".join(f"{name} = {exactly(value)}" for name, value in filter_.parameters().items())
+    values = {name: exactly(value) for name, value in filter_.parameters().items()}
+    given = ", ".join(f"{name} = {value}" for name, value in values.items())
     share, promise = "", f"{filter_.guarantee()!r}"
+    notions = {"gdp": "{mu}-GDP", "pure-dp": "{epsilon}-DP", "renyi": "({order}, {epsilon})-RDP"}
+    notions |= {"rho-zcdp": "{rho}-zCDP"} if values.get("delta") == "0" else {}
+    if notion := notions.get(filter_.kind):
+        promise = f"{notion.format(**values)}, within a factor of 1 + {SLACK:g}"
     if isinstance(filter_, ZCDPFilter):  # whose spent rho has no meaning next to its epsilon
         promise = f"({exactly(filter_.epsilon)}, {exactly(filter_.delta)})-DP"
         spent_rho, rho = filter_.spent[0], filter_.budget[0]

@@ -159,7 +159,8 @@ def reals(
     except OverflowError as error:
         raise domain(name, value, span) from error
     except (TypeError, ValueError) as error:
-        raise domain(name, value, kind, str(error)) from error
+        is_ragged = "inhomogeneous" in str(error)  # in a sentence of NumPy on its own function
+        raise domain(name, value, kind, "give rows of one length" if is_ragged else str(error)) from error
 
 
 def reals_between(name: str, value: Any, low: float, high: float, remedy: str = "") -> Array:

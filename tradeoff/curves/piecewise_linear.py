@@ -402,13 +402,14 @@ class PiecewiseLinear(TradeOff):
 
     @property
     def notation(self) -> str:
+        if len(self.alpha) > 6:  # too many to read
+            return f"PL[{len(self.alpha)} vertices]"
         short = self.is_rational and self.bits <= 40  # printed as fractions
         pairs = [
             f"({a}, {b})" if short else f"({float(a):.6g}, {float(b):.6g})"
             for a, b in zip(self.alpha, self.beta, strict=True)
         ]
-        shown = pairs if len(pairs) <= 6 else [*pairs[:3], f"... {len(pairs) - 5} more ...", *pairs[-2:]]
-        return f"PL[{', '.join(shown)}]"
+        return f"PL[{', '.join(pairs)}]"
 
 
 ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # vertices of 1 - alpha, the curve above all others

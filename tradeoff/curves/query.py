@@ -106,8 +106,8 @@ def _labelled(side: Array, value: Any, kind: Question) -> Any:
 def _checked_options(how: QueryKwargs) -> options.QueryOptions:
     """Return the options of this context, changed by the keywords of a question."""
     if unknown := how.keys() - QueryKwargs.__annotations__.keys():
-        allowed = ", ".join(QueryKwargs.__annotations__)
-        raise TypeError(f"unknown keyword {min(unknown)!r}; a question takes {allowed} and tol")
+        allowed = f"{', '.join(QueryKwargs.__annotations__)}, tol, and in explain() epsilon, delta or alpha"
+        raise TypeError(f"unknown keyword {min(unknown)!r}; a question takes {allowed}")
     changes: dict[str, Any] = {}
     if (method := how.get("method")) is not None:
         changes["method"] = parameters.choice("method", method, options.METHODS)

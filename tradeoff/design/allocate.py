@@ -74,10 +74,10 @@ class Part:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        weight = number("weight", self.weight, 0, open_low=True, open_high=True)
-        vars(self).update(count=count("count", self.count, 1), weight=weight)
         if isinstance(self.build, TradeOff) or not callable(self.build):
             raise KindError(f"build must be a function of a scale or a mechanism, got {shown(self.build)}")
+        weight = number("weight", self.weight, 0, open_low=True, open_high=True)
+        vars(self).update(count=count("count", self.count, 1), weight=weight)
 
     def curve(self, scale: float, adjacencies: set[str]) -> TradeOff:
         """Return its curve in one order of the pair, and add its adjacency to ``adjacencies``."""

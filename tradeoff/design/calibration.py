@@ -396,6 +396,8 @@ class Target:
         return math.log(size / wanted) if 0 < size < math.inf and 0 < wanted < math.inf else math.nan
 
     def __str__(self) -> str:
+        if self.verdict:
+            return self.question.strip("[]")
         return f"{self.question} {'>=' if self.least else '<='} {exactly(self.wanted)}"
 
 

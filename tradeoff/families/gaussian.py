@@ -15,7 +15,7 @@ from tradeoff import balls
 from tradeoff.balls import Balls, exp, expm1, normal_isf, normal_sf, sqrt, to_balls
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_LOSS, Parameter, Value, count, is_symbol, real, sympy
-from tradeoff.errors import advise_keywords
+from tradeoff.errors import advise_keywords, domain
 from tradeoff.families._closed_form import MANY, ClosedForm, Formulas
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.intervals.bounds import Array, Bounds, Pair
@@ -81,7 +81,7 @@ class Gaussian(ClosedForm):
     def __init__(self, mu: Parameter) -> None:
         object.__setattr__(self, "mu", real("mu", mu, 0))
         if not is_symbol(mu) and MAX_LOSS < self.mu < math.inf:
-            real("mu", mu, 0, MAX_LOSS)
+            raise domain("mu", mu, f"in [0, {MAX_LOSS:g}], or inf")
 
     @property
     def weight(self) -> Fraction:

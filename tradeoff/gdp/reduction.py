@@ -176,7 +176,7 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     failure = float(rational(exact).upper)
     for order, where in ((f, "f(0)"), (f.inverse(), "f^-1(0)")):
         if (mass := order.mass_at_infinity.lower) > failure:
-            curve = f"G_mu (x) f_{{0,{failure:.6g}}}"
+            curve = f"G_mu ⊗ f_{{0,{failure:.6g}}}"
             why = f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
             return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))

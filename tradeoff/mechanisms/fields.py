@@ -106,8 +106,8 @@ def stateful(cls: type[T]) -> type[T]:
 
 
 SYNONYMS = {  # names of parameters in other libraries
-    **dict.fromkeys(("sigma", "std"), "noise_multiplier"),
-    **dict.fromkeys(("q", "sampling_rate", "sampling_probability"), "sample_rate"),
+    **dict.fromkeys(("sigma", "std", "noise", "noise_std"), "noise_multiplier"),
+    **dict.fromkeys(("q", "rate", "sampling_rate", "sampling_probability"), "sample_rate"),
     **dict.fromkeys(("num_steps", "iterations"), "steps"),
     "num_epochs": "epochs",
     "number_of_examples": "dataset_size",
@@ -130,7 +130,8 @@ def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
     def advise(kind: str, name: str) -> str:
-        if name in {"steps", "count", "n", "rounds", "num_steps"} and SYNONYMS.get(name) not in names:
+        counts = {"steps", "count", "n", "rounds", "num_steps", "epochs"}
+        if name in counts and SYNONYMS.get(name) not in names:
             return f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
         return suggest(name, names) or f"its parameters are {', '.join(names)}"
 

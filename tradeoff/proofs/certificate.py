@@ -32,12 +32,13 @@ class Certificate:
     factors : laws of :math:`L = \log(dQ/dP)` by their parameters, and how often each occurs in the product
     losses
         Losses at which ``verify`` encloses delta to bound beta: a hint that cannot make a false claim pass.
+    exact : whether the laws are the mechanism's own, as far as is known; else they are those of a bound on it
 
     Examples
     --------
     >>> law = {"law": {"kind": "response", "epsilon": 1.0}, "count": 2}
     >>> print(Certificate("delta", 1.0, 0.3, 0.4, "one", (law,)))
-    0.3 <= delta(1.0) <= 0.4 for one order of 2 x response(epsilon=1.0)
+    0.3 <= delta(1.0) <= 0.4 for both orders of 2 x response(epsilon=1.0)
     """
 
     question: Question
@@ -47,6 +48,7 @@ class Certificate:
     orders: Orders
     factors: tuple[Description, ...]
     losses: tuple[float, ...] = ()
+    exact: bool = True
 
     def to_json(self) -> str:
         """Return the certificate as JSON; floats keep every bit; infinities are ``Infinity``."""
@@ -69,8 +71,10 @@ class Certificate:
             raise DomainError(f"the text is not a certificate: {error!r}") from error
 
     def __str__(self) -> str:
-        order = "both orders" if self.orders == "both" else "one order"
+        alike = all(each["law"]["kind"] in {"gaussian", "laplace", "response"} for each in self.factors)
+        order = "both orders" if self.orders == "both" or alike else "one order"
         laws = " and ".join(f"{each['count']} x {describe(each['law'])}" for each in self.factors)
+        laws += "" if self.exact else "; not exact: these laws are of a bound on the mechanism"
         return f"{self.lower!r} <= {self.question}({self.at!r}) <= {self.upper!r} for {order} of {laws}"
 
 

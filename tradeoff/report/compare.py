@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.parameters import reals
+from tradeoff.curves.parameters import count, reals
 from tradeoff.display import Displayed, TextTable, exactly, rounded
 from tradeoff.errors import TradeOffError, domain
 from tradeoff.intervals.bounds import Bounds
@@ -289,7 +289,7 @@ class Comparison(Exported, Displayed):
         pivot : put questions down and methods across
         caption, label : of a ``table`` environment around it; default: the ``tabular`` alone
         """
-        result = self._layout(digits, errors=errors)
+        result = self._layout(count("digits", digits, 1, 17), errors=errors)
         if pivot:
             columns, *rows = zip(result.columns, *result.rows, strict=True)
             result = result._replace(rows=rows, columns=columns, sides="<" + ">" * (len(columns) - 1))

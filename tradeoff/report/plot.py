@@ -16,7 +16,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
 from tradeoff.display import folded, rounded
-from tradeoff.errors import DomainError, KindError, TradeOffError, needed, shown
+from tradeoff.errors import DomainError, KindError, TradeOffError, domain, needed, shown
 from tradeoff.intervals.bounds import Array
 from tradeoff.limits import ApproximateCurve
 from tradeoff.mechanisms import Mechanism, Plan
@@ -113,7 +113,7 @@ def plot(
     with matplotlib_errors(remedy), module("matplotlib").rc_context(settings):
         paint(axes, view, list(make_series(view, claims)), legend=legend, **line)
         if inset is not None:
-            add_inset(axes, claims, *inset)
+            add_inset(axes, claims, inset)
     return axes
 
 
@@ -124,7 +124,7 @@ def claims_of(items: Sequence[Any], labels: Any = None, *, named: bool = False) 
     if labels is not None:
         fits = hasattr(labels, "__len__") and not isinstance(labels, str) and len(labels) == len(items)
         if not (fits and all(isinstance(each, str) for each in labels)):
-            raise DomainError(f"labels must be {len(items)} texts, one for each item, got {shown(labels)}")
+            raise domain("labels", labels, f"a list of texts, one for each item ({len(items)})")
         return list(map(claim_of, labels, items))
     named = named or len(items) > 1 or isinstance(items[0], ApproximateCurve)
     claims = list(map(claim_of, name_items(items) if named else [""] * len(items), items))
@@ -328,13 +328,15 @@ def paper(
         yield figure, figure.subplots(**grid)
 
 
-def add_inset(axes: Axes, claims: Sequence[Claim], low: float, high: float) -> Axes:
-    """Add a window on the type I errors from ``low`` to ``high`` in the empty upper right of a plot.
+def add_inset(axes: Axes, claims: Sequence[Claim], inset: tuple[float, float]) -> Axes:
+    """Add a window on the type I errors of an interval in the empty upper right of a plot.
 
     Its text is how much it enlarges either axis, of which the window takes 0.4.
     """
-    if not 0 <= low < high <= 1:
-        raise DomainError(f"inset must be two type I errors in increasing order, got ({low}, {high})")
+    ends = reals("inset", inset).tolist()
+    if np.shape(ends) != (2,) or not 0 <= ends[0] < ends[1] <= 1:
+        raise domain("inset", inset, "two type I errors in increasing order")
+    low, high = ends
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
     view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
     series = list(make_series(view, [claims[0], *map(Claim.outline, claims[1:])]))
@@ -369,7 +371,7 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
     """Draw each method that applies in a panel over the exact curve; its verdict is in the title."""
     rows = [row for row in rows if row.claim is not None]
     down = max(-(-len(rows) // across), 1)
-    exact = claim_of("exact", curve)
+    exact = claim_of("certified bound", curve)
     view = view_of(kind, "linear", [exact])
     # Enough for a panel of 1.6 inches; lines of delta at these points need no search for each method's reach.
     view = replace(view, grid=view.grid[::4], whole=kind != "profile")
@@ -381,7 +383,8 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
             method: list[Series] = []
             with suppress(TradeOffError):  # one without an answer has the exact line alone
-                method = list(make_series(view, [row.claim.outline()]))
+                name = "unsafe method" if row.unsafe else "method"
+                method = list(make_series(view, [replace(row.claim.outline(), name=name)]))
             paint(axes, view, [line, *method], legend=False)
             if row.unsafe and method:  # red if the method claims too much privacy
                 axes.get_lines()[-1].set_color("#b3261e")
@@ -389,6 +392,7 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
             is_lowest = i + across >= len(rows)
             axes.tick_params(labelbottom=is_lowest, labelleft=i % across == 0)
             axes.set(xlabel=view.xlabel if is_lowest else "", ylabel="" if i % across else view.ylabel)
+        shared_legend(figure, *panels[: len(rows)])
         for axes in panels[len(rows) :]:
             axes.remove()
     return figure

@@ -78,11 +78,13 @@ def add_title(figure: Figure, title: str) -> None:
     from matplotlib import rcParams
 
     text = figure.suptitle("", fontsize=rcParams["axes.titlesize"])
+    title = re.sub(r"(?<=\d) ", "\N{NO-BREAK SPACE}", title)  # a number stays with what it counts
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph ")  # a character that the font lacks is drawn as a box
         # 120 characters fill a line of the widest figures
         for columns in range(min(len(title), 120), 0, -1):
-            text.set_text("\n".join(textwrap.wrap(title, columns)).replace("$", r"\$"))
+            lines = "\n".join(textwrap.wrap(title, columns)).replace("\N{NO-BREAK SPACE}", " ")
+            text.set_text(lines.replace("$", r"\$"))
             if text.get_window_extent().width <= 0.97 * figure.bbox.width:
                 break
         figure.set_figheight(figure.get_figheight() + text.get_window_extent().height / figure.dpi)

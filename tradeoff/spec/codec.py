@@ -85,6 +85,8 @@ def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
     if not (isinstance(word, str) and word in allowed):
         common = _COMMON_WORDS.get(str(word))
         hint = f"did you mean {common}?" if common in (*allowed, "count") else suggest(str(word), allowed)
+        if word == "epochs" and "sample_rate" in allowed:
+            hint = "count is the number of steps, epochs over sample_rate"
         known = "" if len(allowed) > 12 and hint else f"; allowed: {', '.join(allowed) or 'nothing'}"
         raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known{known}{'; ' * bool(hint)}{hint}")
 
@@ -176,8 +178,7 @@ class Codec:
             content = {"schema": SCHEMA, "tradeoff": self.encode(thing)}
             return json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
         except (ValueError, RecursionError) as error:
-            own = "; write the text of its to_json()" if hasattr(thing, "to_json") else ""
-            raise DomainError(f"{type(thing).__name__} cannot be saved: {error}{own}") from error
+            raise DomainError(f"{type(thing).__name__} cannot be saved: {error}") from error
 
     def loads(self, content: str) -> Any:
         """Return the object of a saved text; ``ValueError`` if it is not one."""

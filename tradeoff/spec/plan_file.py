@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
@@ -131,7 +130,8 @@ def loads(content: str, *, name: str = "plan", folder: str | PathLike[str] = "."
     except RecursionError:
         raise PlanError(f"{name}: must not nest arrays or tables so deeply") from None
     except ValueError as error:
-        remedy = '; put texts in quotes, as in kind = "gaussian"' if "Invalid value" in str(error) else ""
+        examples = 'put texts in quotes, as in kind = "gaussian", and write 0.1, not .1'
+        remedy = f"; {examples}" if "Invalid value" in str(error) else ""
         raise PlanError(f"{name}: is not valid TOML: {error}{remedy}") from error
 
 
@@ -150,11 +150,14 @@ def _read(content: Mapping[str, Any], folder: Path) -> PlanFile:
             for key in {"title", *QUESTIONS} & table.keys() - form.parameters.keys():
                 if key != "epsilon" or "scale" not in form.parameters:  # of which check_known names the scale
                     raise PlanError(f"{place}.{key} must be above the first [[mechanism]], got it in a table")
+            for key in [key for key in table if key != "kind"]:
+                check_known(f"{place}.{key}", key, (*form.parameters, "count"))
         n = count(f"{place}.count", table.pop("count", 1), 0, MAX_COUNT)
         mechanism = read_mechanism(place, table, folder)
         if mechanism.adjacency not in (None, adjacency):
             remedy = f'set the plan\'s adjacency = "{mechanism.adjacency}"'
-            if "adjacency" in signature(type(mechanism)).parameters:
+            with suppress(TradeOffError):  # of a kind, or a scheme, that is stated for these neighbours, too
+                read_mechanism(place, {**table, "adjacency": adjacency}, folder)
                 remedy = f'write adjacency = "{adjacency}" in its table, too, or {remedy}'
             raise domain(f"{place}.kind", mechanism.kind, f"stated for {adjacency} neighbours", remedy)
         counts[mechanism] = counts.get(mechanism, 0) + n

@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.atomic_write import atomic_write, read_text
 from tradeoff.audits import OneRun, Refutation
 from tradeoff.baselines import Baseline
+from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
 from tradeoff.design.allocate import Allocation
 from tradeoff.design.calibration import Calibration
@@ -17,7 +18,7 @@ from tradeoff.design.sensitivities import Sensitivities
 from tradeoff.errors import DomainError, domain, shown
 from tradeoff.gdp.reduction import Reduction
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.mechanisms import Plan
+from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.report.answers import Answer, Answers
 from tradeoff.spec.codec import CURVES, Codec, Form
 from tradeoff.spec.plan_file import MECHANISMS, PlanFile
@@ -59,7 +60,7 @@ FILES = Codec(
 
 
 def save(thing: Any, path: str | PathLike[str]) -> None:
-    """Write a curve, a plan, a plan file, bounds or a result as JSON, completely or not at all.
+    """Write a curve, a mechanism, a plan, a plan file, bounds or a result as JSON, completely or not at all.
 
     Parameters
     ----------
@@ -80,6 +81,11 @@ def save(thing: Any, path: str | PathLike[str]) -> None:
     True
     """
     _check_ending(path, "spec.dump(spec.PlanFile(title, plan), path)")
+    for each in thing if isinstance(thing, list | tuple) else (thing,):
+        if not isinstance(each, (TradeOff, Mechanism, *FILES.kinds)):
+            own = "; write the text of its to_json()" if hasattr(each, "to_json") else ""
+            allowed = "a curve, a mechanism, a plan, bounds or a result, or a list of them"
+            raise DomainError(f"thing must be {allowed}, got {type(each).__name__}{own}")
     atomic_write(path, FILES.dumps(thing, indent=1) + "\n")
 
 
