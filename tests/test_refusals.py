@@ -157,7 +157,7 @@ to.calibrate(NOISE, {"beta": 0.6, "alpha": 0.5}) => no curve is above 1 - alpha
 to.calibrate(NOISE, {"bayes_risk": 0.3, "prior": 0.2}) => bayes_risk must be
 to.calibrate(NOISE, {"curve": G(0.5)}, between=(0.5, 1.0)) => is [0, 0] at 0.5, [0, 0] at 1; allow
 to.calibrate(lambda n: G(1) @ G(0.1) ** n, {"mu": 0.5}, integer=True) =>
-    alone cost mu >= 1 at failure = 0; allow more loss$
+    alone cost mu >= 1 at failure = 1e-10 (0 if Gaussian); allow more loss$
 to.calibrate(NOISE, {"mu": 1.0}, between=(1, 1)) => between must be
 to.calibrate(NOISE, {"mu": 1.0}, between=(0, 1)) => between must be
 to.calibrate(NOISE, {"mu": 1.0}, between=(5, 6)) => between

@@ -143,8 +143,7 @@ def _print_answers(plan: Path, content: PlanFile, precision: Precision, form: Fo
         lines, reduced = list(answers), None
         if mu or isinstance(curve, Gaussian):
             step("reducing to one mu")
-            # with failure 0, unbounded losses have no mu: a default that has one
-            result = curve.gdp(1e-10 if mu and failure is None else failure or 0.0)
+            result = curve.gdp(failure)
             reduced = {"failure": result.failure, "lower": result.bounds.lower, "upper": result.bounds.upper}
             lines.append(("mu", "failure", Answer(*reduced.values())))
         if form.plot is not None:
@@ -196,7 +195,7 @@ def calibrate(
         epsilon: Largest privacy loss, in nats; with --delta.
         delta: Probability at which that loss holds.
         mu: Largest mu of a Gaussian bound on the whole curve.
-        failure: Probability that mu may leave out; default: 0.
+        failure: Probability that mu may leave out; default: 1e-10, or 0 if all mechanisms are Gaussian.
         alpha: Type I error; with --beta.
         beta: Smallest type II error there.
         advantage: Largest advantage of an attack, its true-positive rate less its false-positive rate.

@@ -75,7 +75,8 @@ class Precision:
     Args:
         mu: Also print the least mu of a Gaussian bound on the whole curve. It is exact, and always printed,
             where all mechanisms are Gaussian; elsewhere it takes longer than other questions.
-        failure: Probability that mu may leave out, with --mu; default: 1e-10.
+        failure: Probability that mu may leave out, with --mu; default: 1e-10, or 0 if all mechanisms are
+            Gaussian.
         tol: Width the bounds must reach: absolute for epsilon, relative for delta and beta.
     """
 

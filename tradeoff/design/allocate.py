@@ -160,7 +160,7 @@ class _Problem:
         if not self.name or not number(self.name, given[self.name]) > 0:
             allowed = "{'epsilon': ..., 'delta': ...} or {'mu': ..., 'failure': ...}"
             raise DomainError(f"target must be {allowed} with a loss above 0, got {shown(given)}")
-        self.delta, self.failure = (number(at, given.get(at, 0)) for at in ("delta", "failure"))
+        self.delta, self.failure = number("delta", given.get("delta", 0)), given.get("failure")
         kinds: list[Any] = list(range(len(parts)))
         if cost is None:
             kinds = [(p.build if isinstance(p.build, Hashable) else id(p.build), p.weight) for p in parts]
@@ -257,7 +257,7 @@ class _Problem:
             with suppress(PrecisionError):
                 result = self.guarantee(x).gdp(failure=self.failure)
                 # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
-                loss = -result.mu * float(ndtri(result.tight_at / (1 - self.failure))) - result.mu**2 / 2
+                loss = -result.mu * float(ndtri(result.tight_at / (1 - result.failure))) - result.mu**2 / 2
                 answer, where = result.bounds, {"epsilon": loss} if math.isfinite(loss) else {}
         integrals: list[Integral | None] = [None]  # of each order; none where only differences are possible
         if where:
@@ -335,7 +335,8 @@ def allocate(
         The releases: each a ``Part``, its arguments ``(build, count, weight)``, or a ``build`` alone. Parts
         with the same ``build`` and weight have one scale.
     target
-        ``{"epsilon": ..., "delta": ...}`` or ``{"mu": ..., "failure": ...}``, for both orders of the pair.
+        ``{"epsilon": ..., "delta": ...}`` or ``{"mu": ..., "failure": ...}``, for both orders of the pair;
+        without ``failure`` it is 1e-10, and 0 for a Gaussian curve.
     cost
         From the scales, one a part, to a positive number that grows smoothly with each; at a kink the best
         scales tried are reported. Default: the sum of

@@ -34,7 +34,7 @@ from tradeoff.errors import (
     shown,
 )
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.gdp.reduction import least
+from tradeoff.gdp.reduction import DEFAULT_FAILURE, least
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.mechanisms.base import by_number
 from tradeoff.mechanisms.fields import in_interval
@@ -103,11 +103,12 @@ def calibrate(
         From a number to a curve, a mechanism or a plan, whose loss rises, or falls, with the number. Both
         orders of a curve that is not symmetric count.
     target
-        ``{"epsilon", "delta"}`` (a loss in nats, a probability), ``{"mu", "failure"}`` (failure: 0 if left
-        out), ``{"beta", "alpha"}`` (at least that type II error), ``{"advantage"}`` (of the best attack: the
-        total variation distance), ``{"bayes_risk", "prior"}`` (at least that risk), ``{"curve"}`` (at
-        least that curve), or at most that ``{"tpr", "fpr"}``, ``{"success", "baseline"}``, ``{"precision",
-        "recall", "prior"}`` or ``{"posterior", "outcome", "prior"}`` of ``risks``.
+        ``{"epsilon", "delta"}`` (a loss in nats, a probability), ``{"mu", "failure"}`` (failure left out:
+        1e-10, and 0 for a Gaussian curve, as ``gdp``), ``{"beta", "alpha"}`` (at least that type II error),
+        ``{"advantage"}`` (of the best attack: the total variation distance), ``{"bayes_risk", "prior"}`` (at
+        least that risk), ``{"curve"}`` (at least that curve), or at most that ``{"tpr", "fpr"}``,
+        ``{"success", "baseline"}``, ``{"precision", "recall", "prior"}`` or ``{"posterior", "outcome",
+        "prior"}`` of ``risks``.
     between
         Two positive numbers (integers from 0 if ``integer``) of which one meets the target; default: searched
         between :math:`10^{-12}` and :math:`10^{12}`.
@@ -425,13 +426,13 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
     return Target(question, e, lambda f, tol: f.bounds.epsilon(d, tol=tol and tol * e), float)
 
 
-def _mu(mu: Any, failure: Any = 0.0) -> Target:
+def _mu(mu: Any, failure: Any = None) -> Target:
     m = number("mu", mu, 0, math.inf, open_high=True)
-    q = number("failure", failure, 0, 1, open_high=True)
+    q = number("failure", DEFAULT_FAILURE if failure is None else failure, 0, 1, open_high=True)
     if m == 0:  # f >= f_{0,q}: the total variation is at most q
         return _distance(q)
-    question = f"mu at failure = {exactly(q)}"
-    return Target(question, m, lambda f, _: least(f, q).mu, float, takes_width=False)
+    question = f"mu at failure = {exactly(q)}" + " (0 if Gaussian)" * (failure is None)
+    return Target(question, m, lambda f, _: least(f, failure).mu, float, takes_width=False)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Nodes, both_orders, tail_end
 from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
 
+DEFAULT_FAILURE = 1e-10  # of curves that are not Gaussian: many of them have no useful mu without one
 NOWHERE = float("nan")  # no alpha; one object, so that it is equal to itself in a tuple
 _FARTHEST = 100.0  # nats up to which lines are drawn without failure: farther out nodes take seconds
 
@@ -126,9 +127,7 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     and from the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are
     decided by convexity.
     """
-    is_gaussian = isinstance(f, Gaussian) and (bool(f.free_symbols) or f.mu < np.inf)
-    default = 0.0 if is_gaussian else 1e-10
-    exact = exact_number("failure", default if failure is None else failure, 0, 1)
+    exact = _read_failure(f, failure)
     failure = float(rational(exact).upper)  # a larger failure needs no more mu
     if isinstance(f, Gaussian) and failure == 0 and not f.free_symbols and f.mu < np.inf:
         # f.least and f.mu are floats around its mu. No density of the normal law is above 0.4, and the weight
@@ -161,6 +160,13 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
     return Reduction(f, failure, mu, Bounds(max(lower), most), max(best, above), tight, reason)
 
 
+def _read_failure(f: TradeOff, failure: float | Fraction | None) -> Any:
+    """Return the failure, exactly, checked; None is 0 for a Gaussian curve, which needs none, else 1e-10."""
+    is_gaussian = isinstance(f, Gaussian) and (bool(f.free_symbols) or f.mu < np.inf)
+    default = 0.0 if is_gaussian else DEFAULT_FAILURE
+    return exact_number("failure", default if failure is None else failure, 0, 1)
+
+
 class Least(NamedTuple):
     """Bounds on the least mu, the alpha that decides, the reason if it is infinite, and the nodes."""
 
@@ -170,9 +176,9 @@ class Least(NamedTuple):
     nodes: Sequence[Nodes] = ()
 
 
-def least(f: TradeOff, failure: float | Fraction) -> Least:
+def least(f: TradeOff, failure: float | Fraction | None) -> Least:
     """Bound the least mu with f >= G_mu (x) f_{0,failure}, as ``gdp`` does, without the regret."""
-    exact = exact_number("failure", failure, 0, 1)
+    exact = _read_failure(f, failure)
     failure = float(rational(exact).upper)
     for order, where in ((f, "f(0)"), (f.inverse(), "f^-1(0)")):
         if (mass := order.mass_at_infinity.lower) > failure:
