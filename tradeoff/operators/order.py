@@ -94,10 +94,15 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
 
 
 class Witness(NamedTuple):
-    """Type I error at which one curve is below the other, and a lower bound on the difference in beta."""
+    """Type I error at which one curve is below the other, and a lower bound on the difference in beta.
+
+    If ``alpha`` is NaN, the curves differ where floats near 1 do not resolve beta: then ``gap`` is a lower
+    bound on the difference in delta at ``epsilon``.
+    """
 
     alpha: float
     gap: float
+    epsilon: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class Verdict:
     at_least, at_most
         Whether :math:`f \ge g`, and :math:`f \le g`, at every alpha; None if the bounds cannot decide.
     below, above
-        Witnesses of :math:`f < g` and of :math:`f > g`; None if the type I errors searched have none.
+        Witnesses of :math:`f < g` and of :math:`f > g`; None if no point searched is one.
 
     Examples
     --------
@@ -132,15 +137,18 @@ class Verdict:
 
     def __repr__(self) -> str:
         sentences = []
-        for verdict, relation, side, witness in (
-            (self.at_least, "at least", "lower", self.below),
-            (self.at_most, "at most", "higher", self.above),
+        for verdict, relation, sides, witness in (
+            (self.at_least, "at least", ("lower", "higher"), self.below),
+            (self.at_most, "at most", ("higher", "lower"), self.above),
         ):
             text = f"f is {'' if verdict else 'not '}{relation} g"
             if verdict is None:
                 text = f"whether f is {relation} g is undecided: the bounds of the curves overlap"
             if witness:
-                text += f": at alpha = {witness.alpha:.3g} it is {side} by at least {witness.gap:.3g}"
+                at = f"alpha = {witness.alpha:.3g} it is {sides[0]}"
+                if math.isnan(witness.alpha):
+                    at = f"epsilon = {witness.epsilon:.3g} its delta is {sides[1]}"
+                text += f": at {at} by at least {witness.gap:.3g}"
             sentences.append(text)
         return "\n".join(sentences)
 
@@ -167,7 +175,8 @@ def order(f: TradeOff, g: TradeOff) -> Verdict:
     """
     f, g = operand(f), operand(g)
     tail = np.geomspace(1e-12, 0.5, 60)
-    alphas = np.concatenate([[0.0], tail, 1 - tail[-2::-1]])  # where a witness is searched
+    # Where a witness is searched in beta: nearer to 1 it may take seconds, for differences of less than 1e-3.
+    alphas = np.concatenate([[0.0], tail, 1 - tail[tail > 1e-3][-2::-1]])
     first, second = f.bounds(alphas), g.bounds(alphas)
 
     def compare(f: TradeOff, g: TradeOff, gap: Bounds) -> tuple[Answer, Witness | None]:
@@ -176,13 +185,26 @@ def order(f: TradeOff, g: TradeOff) -> Verdict:
         if gap.lower[k] > 0:
             return False, Witness(float(alphas[k]), float(gap.lower[k]))
         try:
-            return at_least(f, g), None
+            answer = at_least(f, g)
         except Undecided:
             return None, None
+        return answer, None if answer else _search_deltas(f, g)
 
     is_above, below = compare(f, g, Bounds.of(second.lower) - first.upper)
     is_below, above = compare(g, f, Bounds.of(first.lower) - second.upper)
     return Verdict(is_above, is_below, below, above)
+
+
+def _search_deltas(f: TradeOff, g: TradeOff) -> Witness | None:
+    """Return a loss at which bounds prove delta_f > delta_g, that of the largest difference; None if none."""
+    for sign, (one, two) in zip((1, -1), orders(f, g), strict=False):
+        grid = np.geomspace(1e-2, 64.0, 60)  # e^-64 is below all usual deltas
+        grid = grid[grid < one.sup_loss]  # at which an engine takes a second for a delta of 0
+        gap = Bounds.of(one.bounds.delta(grid).lower) - two.bounds.delta(grid).upper
+        gap = gap if sign > 0 else exp(-grid) * gap  # delta at -eps is a line plus e^-eps that of the inverse
+        if len(grid) and (least := float(np.max(gap.lower))) > 0:
+            return Witness(math.nan, least, sign * float(grid[np.argmax(gap.lower)]))
+    return None
 
 
 def _all_above(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[TradeOff, ...]]) -> bool:
