@@ -151,7 +151,7 @@ to.calibrate(lambda x: x / 0, {"mu": 1}) => build(1.0) raised ZeroDivisionError
 to.calibrate(lambda q: to.subsample(to.PureDP(1), q), {"advantage": 0.9}) =>
     every number tried…p must be in [0, 1]
 to.calibrate(NOISE, {"epsilon": -1, "delta": 0.1}) => epsilon must be
-to.calibrate(NOISE, {"epsilon": 1}) => target must be a mapping with keys …, got
+to.calibrate(NOISE, {"epsilon": 1}) => target must be a mapping with keys {epsilon, delta}, got {'epsilon': 1}
 to.calibrate(NOISE, {"mu": 1, "failure": 1}) => failure must be
 to.calibrate(NOISE, {"beta": 0.6, "alpha": 0.5}) => no curve is above 1 - alpha
 to.calibrate(NOISE, {"bayes_risk": 0.3, "prior": 0.2}) => bayes_risk must be
@@ -168,14 +168,14 @@ to.calibrate(G(1.0), {"mu": 1.0}) => KindError: build must be a function from a 
 to.calibrate(lambda _: None, {"mu": 1.0}) => KindError: build(1.0) must return a curve, a mechanism or a plan$
 to.calibrate(RAISING, {"mu": 1.0}) => raised ValueError: one two;
 to.calibrate(lambda _: M.Gaussian, {"mu": 1.0}) => KindError: must return an instance, got the class Gaussian
-to.calibrate(NOISE, {"mu": 1.0}, between=(1e-160, 1e3)) =>
-    between must be two numbers with answers, got none at 1e-160
+to.calibrate(NOISE, {"mu": 1.0}, between=(1e-160, 1e3)) => two numbers with answers, got none at 1e-160
 
 to.allocate([], TARGET); to.allocate([NOISE], {"epsilon": 1.0}) =>
 to.allocate(3, TARGET); to.allocate([()], TARGET); to.allocate([G(1.0)], TARGET) => KindError:
 to.allocate([NOISE], {"epsilon": 0.0, "delta": 1e-6}); to.allocate([NOISE], {"beta": 0.8, "alpha": 0.1}) =>
 to.allocate([lambda s: G(1 / s) @ to.TotalVariation(1e-3)], TARGET) =>
 to.allocate([NOISE, lambda _: G(0.1)], TARGET) =>
+to.allocate({"a": NOISE}, TARGET) => KindError: build must be a function of a scale or a mechanism, got 'a'
 to.allocate([lambda s: s], TARGET); to.allocate([M.PureDP(1.0)], TARGET) => KindError:
 to.allocate([M.SubsampledGaussian(1.0, 0.01), REPLACED], TARGET) => PlanError:
 to.allocate([NOISE], TARGET, 2.0) => KindError: cost must be a function of the scales
@@ -261,8 +261,8 @@ G(1).delta(math.nan) => ^epsilon must be in [-inf, inf], got nan
 G(1) + G(2); G(1) * 10; 10 * G(1) => TypeError: composed by @ and
 M.Gaussian(noise_multiplier=2) * 10 => TypeError: or compose mechanisms in Plan({mechanism: count})
 to.sweep(abs, sigma=[1, 2]) => TypeError: 'sigma'; write sweep(function, {'sigma': [1, 2]})
-to.calibrate(G, epsilon=1, delta=0.1) =>
-    TypeError: 'epsilon'; write calibrate(build, {'epsilon': 1, 'delta': 0.1})
+to.calibrate(G, mu=1, failure=0) => TypeError: 'mu'; write calibrate(build, {'mu': 1, 'failure': 0})
+to.calibrate(G, TARGET, start=3) => TypeError: 'start'; its parameters are build, target, between
 to.certify(G(1), delta=0.1) => TypeError: 'delta'; write certify(curve, "epsilon", delta)
 M.SubsampledGaussian(sigma=1, sample_rate=0.1) => TypeError: did you mean noise_multiplier
 M.SubsampledGaussian(1, q=0.1) => TypeError: no parameter 'q'; did you mean sample_rate?
@@ -280,8 +280,8 @@ G(1).eps; to.PureDP(1).eps; (to.Laplace(1) @ G(1)).eps; to.epsilon => AttributeE
 G(1).roc => AttributeError: use f.tpr(fpr), or tradeoff.plot(f, kind="roc")
 G(1).compose => AttributeError: use f @ g and f ** n
 to.Laplace(1).mu => AttributeError: use f.gdp().mu
-to.allocate([M.Laplace], epsilon=1, delta=0.1) =>
-    TypeError: 'epsilon'; write allocate(parts, {'epsilon': 1, 'delta': 0.1})
+to.allocate([NOISE], mu=1, failure=0) => TypeError: 'mu'; write allocate(parts, {'mu': 1, 'failure': 0})
+to.allocate([NOISE], TARGET, weights=[1]) => TypeError: 'weights'; its parameters are parts, target, cost
 G(1).guarantee => AttributeError: covers both orders
 G(1).nothing; to.nothing => AttributeError: no attribute 'nothing'$
 to.dpsgd => AttributeError: did you mean dp_sgd

@@ -215,7 +215,7 @@ def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def advise_keywords(advise: Callable[..., str], name: str = "") -> Callable[[Function], Function]:
-    """Return a decorator whose error for unknown keywords has a remedy made from them."""
+    """Return a decorator whose error for unknown keywords has a remedy made from them, or the parameters."""
 
     def decorate(function: Function) -> Function:
         from inspect import signature  # a fourth of the time of ``import tradeoff``
@@ -226,7 +226,7 @@ def advise_keywords(advise: Callable[..., str], name: str = "") -> Callable[[Fun
         def checked(*args: Any, **given: Any) -> Any:
             if unknown := {name: value for name, value in given.items() if name not in names}:
                 text = f"{name or function.__name__} has no parameter {next(iter(unknown))!r}"
-                raise TypeError(f"{text}; {advise(unknown)}")
+                raise TypeError(f"{text}; {advise(unknown) or 'its parameters are ' + ', '.join(names)}")
             return function(*args, **given)
 
         return cast("Function", checked)

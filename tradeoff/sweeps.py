@@ -159,7 +159,9 @@ class Table(Exported, Displayed):
         return rounded(value, "lower" if is_lower else "upper", digits or 6)
 
 
-@advise_keywords(lambda axes: f"write sweep(function, {shown(axes)})")
+@advise_keywords(
+    lambda axes: f"write sweep(function, {shown(axes)})" if all(map(np.ndim, axes.values())) else ""
+)
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
     """Tabulate a function at every point of a grid, the product of its axes.
 

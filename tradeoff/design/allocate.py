@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +25,7 @@ from scipy.special import logsumexp, ndtri
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MAX_COUNT, MIN_PROBABILITY, count, number
 from tradeoff.curves.product import tensor
-from tradeoff.design.calibration import Search, read_target
+from tradeoff.design.calibration import Search, advise_target, read_target
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import (
@@ -318,7 +319,7 @@ class _Problem:
         return x + math.log(met.x), met.answer
 
 
-@advise_keywords(lambda target: f"write allocate(parts, {shown(target)})")
+@advise_keywords(partial(advise_target, "allocate(parts"))
 def allocate(
     parts: Sequence[Part | Callable[[float], Release] | Mechanism | tuple[Any, ...]],
     target: Mapping[str, float],

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -83,7 +83,12 @@ class Calibration(Displayed):
         )
 
 
-@advise_keywords(lambda target: f"write calibrate(build, {shown(target)})")
+def advise_target(call: str, given: Mapping[str, Any]) -> str:
+    """Return the remedy for the keys of a target that are ``given`` as keywords; "" for other keywords."""
+    return f"write {call}, {shown(given)})" if set(given) <= set(chain(*KINDS)) else ""
+
+
+@advise_keywords(partial(advise_target, "calibrate(build"))
 def calibrate(
     build: Callable[[Any], object],
     target: Mapping[str, Any],
@@ -397,9 +402,8 @@ class Target:
         return math.log(size / wanted) if 0 < size < math.inf and 0 < wanted < math.inf else math.nan
 
     def __str__(self) -> str:
-        if self.verdict:
-            return self.question.strip("[]")
-        return f"{self.question} {'>=' if self.least else '<='} {exactly(self.wanted)}"
+        relation = f" {'>=' if self.least else '<='} {exactly(self.wanted)}"
+        return self.question + ("" if self.verdict else relation)
 
 
 def read_target(given: Mapping[str, Any]) -> Target:
@@ -408,7 +412,8 @@ def read_target(given: Mapping[str, Any]) -> Target:
     for names, read in KINDS.items():
         if keys == set(names):
             return read(*(given[name] for name in names))
-    allowed = ", ".join(f"{{{', '.join(names)}}}" for names in KINDS)
+    near = [names for names in KINDS if keys and keys < set(names)]  # those that lack a key
+    allowed = ", ".join(f"{{{', '.join(names)}}}" for names in near or KINDS)
     raise DomainError(f"target must be a mapping with keys {allowed}, got {shown(given)}")
 
 
@@ -462,7 +467,7 @@ def _curve(curve: Any) -> Target:
             return Bounds(0.0, math.inf)
         return Bounds(margin, margin)
 
-    question = f"[curve >= {shown(goal)}]"
+    question = f"curve >= {shown(goal)}"
     return Target(
         question, 1.0, order, lambda margin: 1 / (margin or math.nan), True, True, takes_width=False
     )
