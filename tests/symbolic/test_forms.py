@@ -108,6 +108,7 @@ def test_gdp_at_symbols_has_the_certified_numbers(curve):
     truth = curve.subs({s: NUMBERS[s] for s in curve.free_symbols}).gdp(failure=0).bounds
     assert truth.lower - 1e-9 <= number(sp.sympify(reduction.mu), NUMBERS) <= truth.upper + 1e-9
     assert reduction.curve.free_symbols == curve.free_symbols
+    assert (reduction.regret, reduction.mu_minus) == ((0, reduction.mu) if curve in (G, G**N) else (1, 0))
     with pytest.raises(NoClosedForm, match=r"least mu .*\.subs"):
         (PURE @ LAP).gdp()
 

@@ -108,12 +108,14 @@ class Reduction(Displayed):
         return limited(result, self.of.tightness if result == self.of else BOUND)
 
     def grid(self) -> TextTable:
-        least, most = self.bounds.lower, self.mu
+        def text(value: Any, spec: str, *, up: bool) -> str:
+            return written(value) if is_symbol(value) else decimal(value, spec, up=up)
+
         rows = [
-            ("mu", written(most) if is_symbol(most) else decimal(most, ".10g", up=True)),
-            ("least mu, at least", written(least) if is_symbol(least) else decimal(least, ".10g", up=False)),
+            ("mu", text(self.mu, ".10g", up=True)),
+            ("least mu, at least", text(self.bounds.lower, ".10g", up=False)),
             ("gap to f (regret), at most", decimal(self.regret, ".6g", up=True)),
-            ("mu of a Gaussian above f", decimal(self.mu_minus, ".6g", up=False)),
+            ("mu of a Gaussian above f", text(self.mu_minus, ".6g", up=False)),
             ("closest to f at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),
         ]
         notes = ([self.reason] if self.reason else []) + [NOT_EXACT] * (not self.of.exact)
@@ -138,6 +140,8 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
         from tradeoff.symbolic.forms import least_mu
 
         mu = least_mu(f)  # at failure = 0; a larger one needs no more
+        if isinstance(f, Gaussian) and failure == 0:  # reported as it is
+            return Reduction(f, failure, Bounds(mu, mu), mu_minus=mu)
         return Reduction(f, failure, Bounds(mu if failure == 0 else 0.0, mu), Bounds(0.0, 1.0))
     mu, tight, reason, searched = least(f, exact)
     # The regret and the best case, from nodes at the eps of those searched, which may be of parts of f.
