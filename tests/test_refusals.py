@@ -430,6 +430,7 @@ filters.SampledFilter(math.inf, 0.1, 1) => ^noise_multiplier must be in (0, inf)
 filters.SampledFilter(1, 2, 1) => ^sample_rate must be in [0, 1], got 2
 filters.SampledFilter(1, 0.1, 1.5) => ^rounds must be an integer from 0 to 1000000000, got 1.5
 filters.SampledFilter(1, 0.1, 2e9) => ^rounds must be an integer from 0 to 1000000000, got 2
+filters.GDPFilter(1).spend(G(1 + 6e-13)) => BudgetExceeded: costs 1.000000001, but 1 of 1 remains
 filters.MixtureOdometer(0, r=1) => ^delta must be in (0, 1), got 0
 filters.FilterOdometer(0.1, at=1e10) => ^at must be in [1e-09, 1e+09], got 1
 filters.LinearBoundary(0.1, 0) => ^time must be in [1e-18, 1e+18], got 0
@@ -686,7 +687,7 @@ def cases():
     result = []
     for row in filter(None, ROWS.replace(" =>\n    ", " => ").replace("MOST", str(2**53)).splitlines()):
         expressions, message = row.split(" =>")
-        kind, part = re.fullmatch(r" ?(?:(\w+Error|NoClosedForm): ?)?(.*)", message).groups()
+        kind, part = re.fullmatch(r" ?(?:(\w+Error|NoClosedForm|BudgetExceeded): ?)?(.*)", message).groups()
         start, end = "^" * part.startswith("^"), "$" * part.endswith("$")
         pattern = start + re.escape(part.removeprefix("^").removesuffix("$")).replace("…", ".*") + end
         result += [(each, kind or "DomainError", pattern) for each in expressions.split("; ")]

@@ -150,7 +150,7 @@ class BudgetExceeded(TradeOffError):  # noqa: N818 - the public name is part of 
     >>> import tradeoff
     >>> tradeoff.filters.GDPFilter(1).spend(tradeoff.Gaussian(2))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    tradeoff.errors.BudgetExceeded: the step costs 2.000000001, but 1 of 1 remains (0 spent in 0 steps)...
+    tradeoff.errors.BudgetExceeded: the step costs 2 (to 1e-13), but 1 of 1 remains (0 spent in 0 steps)...
     """
 
     def __init__(self, message: str, spent: Any, requested: Any, remaining: Any, budget: Any) -> None:

@@ -43,6 +43,7 @@ def test_spend_takes_the_keys_of_plan_files(run, file):
     ):
         code, out, err = run("spend", file, *flags)
         assert (code, err) == (0, "")
+        assert ("the gain of sampling is not counted here" in out) == ("subsampled-gaussian" in flags)
     assert out.splitlines()[1].startswith("step 3: spent ")
     expected, once, half = GDPFilter(1), Gaussian(noise_multiplier=10), Gaussian(noise_multiplier=8)
     for step in (once, half, Plan({once: 3})):  # half a sample of a Gaussian is charged as all of it
@@ -63,8 +64,8 @@ def test_status_and_steps_show_the_promise_and_each_step(run, file):
     assert (code, err) == (0, "")
     names, *lines = out.splitlines()
     assert names.split()[:3] == ["step", "time", "mechanism"]
-    assert "  gaussian(noise_multiplier=10.0)      rho = 0.005000000001, delta = 0" in lines[0]
-    assert "  3 x gaussian(noise_multiplier=20.0)  rho = 0.008750000001, delta = 0" in lines[1]
+    assert "  gaussian(noise_multiplier=10.0)      rho = 0.005 (to 1e-13), delta = 0" in lines[0]
+    assert "  3 x gaussian(noise_multiplier=20.0)  rho = 0.00875 (to 1e-13), delta = 0" in lines[1]
     file = file.with_name("rho")
     run("init", file, "--rho", 1)
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)

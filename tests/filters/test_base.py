@@ -116,7 +116,7 @@ def written(text, pattern):
 
 def test_messages_round_amounts_to_the_safe_side():
     budget = to.filters.GDPFilter(0.7)
-    budget.spend(to.Gaussian(0.1))
+    budget.spend(to.Gaussian(1 / 7))
     with pytest.raises(BudgetExceeded) as refusal:
         budget.spend(to.Gaussian(2 / 3 + 0.1))
     result = refusal.value
@@ -129,6 +129,8 @@ def test_messages_round_amounts_to_the_safe_side():
     with pytest.raises(BudgetExceeded, match="sampling is not counted here, but by a SampledFilter"):
         budget.spend(to.mechanisms.SubsampledGaussian(1.0, 0.01))
     assert repr(to.filters.GDPFilter(1)).endswith(": 0 of 1 spent in 0 steps")
+    (budget := to.filters.GDPFilter(1)).spend(to.mechanisms.SubsampledGaussian(1 / 0.3, 0.01))
+    assert ": 0.3 (to 1e-13) of 1 spent in 1 steps; the gain of sampling is not counted" in repr(budget)
 
 
 @every_filter

@@ -94,7 +94,7 @@ def test_equation_follows_the_name_filters_show_a_table_and_no_picture_is_none(m
     filter_ = to.filters.GDPFilter(1)
     filter_.spend(to.Gaussian(0.5))
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", filter_._repr_html_())
-    assert cells == ["budget", "1", "spent", "0.5000000001", "remaining", "0.8660254037", "steps", "1"]
+    assert cells == ["budget", "1", "spent", "0.5 (to 1e-13)", "remaining", "0.8660254037", "steps", "1"]
     assert to.Gaussian(sympy.Symbol("mu"))._repr_html_() is None
     assert to.Gaussian(1).symbolic()._repr_html_() is None
     assert (to.Laplace(0.1) ** 3).group(2)._repr_html_() is None

@@ -110,7 +110,8 @@ def spend(
         raise DomainError(f"{flag_of(key)} {rest if key == 'kind' else flags}") from error
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
     entry = ledger.spend(mechanism if count == 1 else plan, head=head)
-    _print(f"{file}: {_describe(entry)}")
+    note = ledger.filter.note_sampling(mechanism.curve())
+    _print(f"{file}: {_describe(entry, note)}")
 
 
 @app.command
@@ -186,8 +187,8 @@ def _ledger(file: Path) -> Ledger:
     return Ledger(file)
 
 
-def _describe(entry: Entry) -> str:
-    """Describe the filter of an entry in four lines: spent is rounded up, budget and remaining down."""
+def _describe(entry: Entry, note: str = "") -> str:
+    """Describe the filter of an entry in four lines, with a note on the step, such as that on sampling."""
     from tradeoff.filters import Filter, ZCDPFilter
     from tradeoff.filters.base import SLACK, format_amount
     from tradeoff.intervals.bounds import Bounds
@@ -210,7 +211,7 @@ def _describe(entry: Entry) -> str:
     return "\n".join(
         [
             f"{filter_.kind} filter of {given}; budget {budget}",
-            f"step {entry.step}: spent {spent}, remaining {remaining}",
+            f"step {entry.step}: spent {spent}, remaining {remaining}{note}",
             f"promise for all steps, later ones included{share}: {promise}",
             f"head {entry.hash}",
         ]

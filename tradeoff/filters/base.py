@@ -98,6 +98,7 @@ class StepRecord(ThreadSafe, Declared, ABC):
         self.steps = 0
         self.adjacency: str | None = None
         self.assumptions: tuple[str, ...] = ()
+        self._note = ""  # on sampling that is not counted, in the representation
         self.totals: tuple[Fraction, ...] = (Fraction(0),)  # exact sums of the rounded costs
 
     @abstractmethod
@@ -124,11 +125,11 @@ class StepRecord(ThreadSafe, Declared, ABC):
             raise SymbolError(f"a step must have no free symbols, got {names}; use .subs()")
         return curve
 
-    def _hint(self, curve: object) -> str:
-        """Return the end of an error about a sampled step, if this class ignores sampling."""
+    def note_sampling(self, curve: object) -> str:
+        """Return the end of a sentence about a sampled step, if this class ignores sampling."""
         if self.counts_sampling or not is_sampled(curve):
             return ""
-        text = "; its sampling is not counted here, but by a SampledFilter or a RenyiFilter"
+        text = "; the gain of sampling is not counted here, but by a SampledFilter or a RenyiFilter"
         return f"{text} (in the command: ledger init with --noise-multiplier or --order)"
 
     def _charge(self, step: Any) -> tuple[Any, tuple[float, ...]]:
@@ -140,7 +141,7 @@ class StepRecord(ThreadSafe, Declared, ABC):
         curve = self._read(step)
         cost = self._cost(curve)
         if math.inf in cost:
-            hint = self._hint(curve)
+            hint = self.note_sampling(curve)
             raise KindError(f"no finite {self.cost_name} is proved for {shown(curve)}; {self.remedy}{hint}")
         return curve, cost
 
@@ -148,6 +149,7 @@ class StepRecord(ThreadSafe, Declared, ABC):
         """Count a granted step, with its adjacency, assumptions and cost; ``curve`` is that of ``_read``."""
         self.adjacency = getattr(step, "adjacency", None) or self.adjacency
         self.steps += 1
+        self._note = self.note_sampling(curve) or self._note
         self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(curve, "assumptions", ()))))
         self.totals = tuple(map(add, self.totals, map(Fraction, cost)))
 
@@ -254,7 +256,8 @@ class Filter(StepRecord):
                 spent, requested = (format_amount(each, up=True) for each in amounts[:2])
                 remaining, budget = (format_amount(each, up=False) for each in amounts[2:])
                 rest = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
-                raise BudgetExceeded(f"the step costs {requested}, but {rest}{self._hint(curve)}", *amounts)
+                note = self.note_sampling(curve)
+                raise BudgetExceeded(f"the step costs {requested}, but {rest}{note}", *amounts)
             self._record(step, curve, cost)
 
     def state(self) -> dict[str, Any]:
@@ -300,19 +303,30 @@ class Filter(StepRecord):
 
     def __repr__(self) -> str:
         spent, budget = format_amount(self.spent, up=True), format_amount(self.budget, up=False)
-        return f"{super().__repr__()}: {spent} of {budget} spent in {self.steps} steps"
+        return f"{super().__repr__()}: {spent} of {budget} spent in {self.steps} steps{self._note}"
 
     def _repr_html_(self) -> str:
         names = ("budget", "spent", "remaining")
         rows = [(name, format_amount(getattr(self, name), up=name == "spent")) for name in names]
-        return TextTable([*rows, ("steps", str(self.steps))], head=super().__repr__()).html()
+        rows.append(("steps", f"{self.steps}{self._note}"))
+        return TextTable(rows, head=super().__repr__()).html()
 
 
 def format_amount(amount: Any, *, up: bool) -> str:
-    """Format an amount with ten digits, rounded to the safe side, and the names of its parts."""
+    """Format an amount with ten digits, rounded to the safe side, and the names of its parts.
+
+    Where the ten digits nearest to it err by 1e-13 of it at most, it is they, with this error, that are
+    shown: 0.3 (to 1e-13), not 0.3000000001. A refused step, past the slack of 1e-12, still shows as more than
+    remains.
+
+    >>> format_amount(0.30000000000000004, up=True), format_amount(1 / 3, up=True)
+    ('0.3 (to 1e-13)', '0.3333333334')
+    """
     if not hasattr(amount, "_asdict"):
         text = format(amount, ".10g")
-        return text if float(text) == amount else decimal(amount, ".10g", up=up)
+        if abs(excess := float(text) - amount) > 1e-13 * amount:
+            return decimal(amount, ".10g", up=up)
+        return text if (excess >= 0 if up else excess <= 0) else f"{text} (to 1e-13)"
     return ", ".join(f"{name} = {format_amount(each, up=up)}" for name, each in amount._asdict().items())
 
 

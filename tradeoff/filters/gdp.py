@@ -179,7 +179,7 @@ class IndividualGDPFilter(StepRecord):
         return array, None
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()}: {self.steps} steps"
+        return f"{super().__repr__()}: {self.steps} steps{self._note}"
 
 
 class FDPFilter:
