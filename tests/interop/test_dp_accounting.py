@@ -356,6 +356,7 @@ def test_accountant_composes_as_a_plan_does_calibrates_and_refuses_events():
     for relation, factor in ((REPLACE, 2), (ZERO, 1)):
         one = interop.Accountant(relation).compose(dp.GaussianDpEvent(4.0))
         assert one.guarantee() == to.Gaussian(factor / 4)
+        assert repr(one) == f"Accountant({relation.name}, ledger=GaussianDpEvent(noise_multiplier=4.0))"
     ours = interop.Accountant().compose(STEP, 100).get_epsilon(1e-5)
     assert dp.pld.PLDAccountant().compose(STEP, 100).get_epsilon(1e-5) == pytest.approx(ours, rel=1e-3)
 

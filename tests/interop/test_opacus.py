@@ -51,7 +51,7 @@ def test_steps_extend_entries_states_load_equal_and_bad_ones_change_nothing(monk
         accountant.load_state_dict({"history": list(step), "mechanism": "tradeoff"})
         assert accountant.get_epsilon(1e-5) == epsilon
     accountant = stepped((1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1))
-    assert accountant.history == [(1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1)]
+    assert repr(accountant) == "Accountant(history=[(1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1)])"
     assert len(accountant) == 3
     assert accountant.plan == to.Plan({SubsampledGaussian(1.0, 0.1): 4, SubsampledGaussian(2.0, 0.1): 1})
     monkeypatch.setitem(__import__("sys").modules, "opacus", None)
@@ -74,9 +74,8 @@ def test_hook_counts_accumulated_batches_and_from_history_reads_a_state():
         accumulated_iterations = 2
 
     accountant = interop.Accountant()
-    hook = accountant.get_optimizer_hook_fn(0.05)
     for _ in range(3):
-        hook(Optimizer())
+        accountant.get_optimizer_hook_fn(0.05)(Optimizer())
     accountant.step(noise_multiplier=1.0, sample_rate=0.05)
     assert accountant.history == [(1.0, 0.05, 3, 2), (1.0, 0.05, 1)]
     two, one = SubsampledGaussian(1.0, 0.05, group_size=2), SubsampledGaussian(1.0, 0.05)

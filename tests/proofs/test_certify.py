@@ -332,12 +332,14 @@ def test_every_number_of_the_laws_counts_and_other_texts_are_refused(tmp_path, e
     ):
         with pytest.raises(DomainError, match=message):
             read(text)
-    written = str(Certificate("delta", 1.0, 0.0, 1.0, "one", factors((RESPONSE, 2)), exact=False))
-    assert "for both orders of 2 x response(epsilon=0.3); not exact" in written
+    written = Certificate("delta", 1.0, 0.0, 1.0, "one", factors(*[(RESPONSE, 2)] * 12), exact=False)
+    assert "for both orders of 2 x response(epsilon=0.3) and" in str(written)
+    assert "; not exact: " in str(written)
+    assert repr(written).endswith("{'kind': 'response', 'epsilon': 0.3}, 'count': 2}
+and 2 factors more")
     laws = [factor["law"] for factor in json.loads(epsilon.to_json())["factors"]]
     step = next(k for k, law in enumerate(laws) if law["kind"] == "thinned")
-    numbers = [(step, "p"), (step, "base", "mu"), (1 - step, "epsilon")]
-    for k, *names in numbers:
+    for k, *names in (step, "p"), (step, "base", "mu"), (1 - step, "epsilon"):
         law = laws[k]
         for name in names:
             law = law[name]

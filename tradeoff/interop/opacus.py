@@ -118,6 +118,9 @@ class Accountant:
         """Return the number of entries of the history, as in Opacus."""
         return len(self.history)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(history={shown(self.history)})"
+
     @classmethod
     def mechanism(cls) -> str:
         """Return the name of the accountant in Opacus."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tradeoff.atomic_write import read_text
+from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, shown
 
 Description = dict[str, Any]
@@ -20,8 +21,8 @@ Orders = Literal["one", "both"]
 FORMAT = 5  # of the text
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Displayed):
     r"""Bounds on delta, epsilon or beta of a product of laws, which ``verify`` proves from the laws alone.
 
     Parameters
@@ -53,6 +54,13 @@ class Certificate:
     def to_json(self) -> str:
         """Return the certificate as JSON; floats keep every bit; infinities are ``Infinity``."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
+
+    def grid(self) -> TextTable:
+        """Return the table that is shown: a row for each entry, and one for each of the first ten factors."""
+        rows = [(name, shown(value)) for name, value in vars(self).items() if name != "factors"]
+        factors = [("factor", shown(factor)) for factor in self.factors[:10]]
+        more = [f"and {len(self.factors) - 10} factors more"] if len(self.factors) > 10 else []
+        return TextTable([*rows, *factors], head=type(self).__name__, notes=more)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:

@@ -7,7 +7,7 @@ from typing import Any
 from dp_accounting import NeighboringRelation, PrivacyAccountant
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import TradeOffError
+from tradeoff.errors import TradeOffError, shown
 from tradeoff.interop.dp_accounting import from_event
 
 
@@ -48,3 +48,6 @@ class Accountant(PrivacyAccountant):  # type: ignore[misc]  # dp_accounting has 
     def get_delta(self, target_epsilon: float) -> float:
         """Return an upper bound on delta at ``target_epsilon``, in nats."""
         return self.guarantee().delta(target_epsilon)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.neighboring_relation.name}, ledger={shown(self.ledger)})"
