@@ -409,6 +409,7 @@ RepeatAndSelect(1, shape=-1) => ^shape must be in (-1, inf), got -1
 RepeatAndSelect(10000.0, shape=3) => ^(2 + shape) epsilon must be in [0, 10000], got 50000
 BestOfRuns(Gaussian(noise_multiplier=1), mean=0.5) => ^mean must be in [1, 1e+12], got 0.5
 BestOfRuns(Gaussian(noise_multiplier=1), mean=2, shape=-1) => ^shape must be in (-1, inf], got -1
+BestOfRuns(Gaussian(noise_multiplier=1), 2, 2, 3) => ^shape must be left out with trials, got 2
 
 filters.GDPFilter(-1) => ^mu must be in [0, 10000], got -1
 filters.GDPFilter(math.inf) => ^mu must be in [0, 10000], got inf

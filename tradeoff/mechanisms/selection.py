@@ -403,6 +403,8 @@ class BestOfRuns(Mechanism):
     def _check(self) -> None:
         if self.trials is not None:
             number("mean", self.mean, 0, self.trials, open_high=True)
+            if self.shape != 1:
+                raise domain("shape", self.shape, "left out with trials")
         elif self.shape < math.inf:
             number("mean", self.mean, 1, 1e12)
 
