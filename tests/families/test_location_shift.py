@@ -179,7 +179,8 @@ def test_equality_depends_on_name_and_arguments():
     f = LocationShift(st.logistic(scale=2), 1)
     assert f == LocationShift(st.logistic(0, 2.0), 1.0) == LocationShift(st.logistic(loc=5, scale=2), -1)
     assert hash(f) == hash(LocationShift(st.logistic(0, 2.0), 1.0))
-    assert pickle.loads(pickle.dumps(f)) == f
+    for each in (f, to.from_densities(np.sin, np.cos, support=(0, np.pi / 2))):
+        assert pickle.loads(pickle.dumps(each)) == each
     assert f != LocationShift(st.logistic(scale=2), 1.5)
     assert LocationShift(st.gumbel_r(), 1) != LocationShift(st.gumbel_r(), -1)
     assert ~~LocationShift(st.gumbel_r(), 1) == LocationShift(st.gumbel_r(), 1)

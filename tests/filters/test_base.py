@@ -233,12 +233,11 @@ def test_threads_that_share_a_budget_are_granted_exactly_what_fits(budget, step,
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_shared_objects_are_neither_copied_nor_pickled(copied):
-    rng = np.random.default_rng(1)
     for each in (
         to.filters.GDPFilter(1),
         to.filters.MixtureOdometer(0.1, r=1),
         to.filters.IndividualGDPFilter(1, 2),
-        to.filters.GaussianSimulator(0.0, rng),
+        to.filters.GaussianSimulator(0.0, np.random.default_rng(1)),
         to.filters.BrownianMechanism(5.0, rng=1),
     ):
         with pytest.raises(KindError, match="neither copied nor pickled"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -141,27 +141,27 @@ def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Arra
     if not (callable(density) and isinstance(density, Hashable)):  # curves are compared by its hash
         remedy = "give a density that takes an array, or two laws of scipy.stats to from_scipy"
         raise domain(name, density, "a function", remedy)
+    return partial(_log_density, density, name)  # not a local function, which cannot be pickled
 
-    def log_density(x: Array) -> Array:
-        with np.errstate(all="ignore"):
-            try:
-                value = reals(f"{name}(x)", density(x))
-            except TypeError as error:  # of functions of module math
-                raise DomainError(f"{name} must take an array, got {error}; use NumPy") from error
-        if value.shape != x.shape:
-            raise DomainError(
-                f"{name} must return one value for each of {x.size} points, got {shown(value)}; "
-                "give a function that takes an array"
-            )
-        wrong = ~(value >= 0)
-        if wrong.any():
-            at, y = x[wrong][0], value[wrong][0]
-            remedy = "give a density, not its logarithm" if y < 0 else "give a support without the point"
-            raise DomainError(f"{name} must be in [0, inf), got {y} at {at:.6g}; {remedy}")
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(value))
 
-    return log_density
+def _log_density(density: Callable[[Array], Any], name: str, x: Array) -> Array:
+    with np.errstate(all="ignore"):
+        try:
+            value = reals(f"{name}(x)", density(x))
+        except TypeError as error:  # of functions of module math
+            raise DomainError(f"{name} must take an array, got {error}; use NumPy") from error
+    if value.shape != x.shape:
+        raise DomainError(
+            f"{name} must return one value for each of {x.size} points, got {shown(value)}; "
+            "give a function that takes an array"
+        )
+    wrong = ~(value >= 0)
+    if wrong.any():
+        at, y = x[wrong][0], value[wrong][0]
+        remedy = "give a density, not its logarithm" if y < 0 else "give a support without the point"
+        raise DomainError(f"{name} must be in [0, inf), got {y} at {at:.6g}; {remedy}")
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(value))
 
 
 def describe_totals(laws: Sequence[Density]) -> list[str]:

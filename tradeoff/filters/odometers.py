@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, shown
 from tradeoff.filters.base import Step, StepRecord, zcdp
-from tradeoff.intervals.bounds import Array, Bounds, decimal
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, rational, sqrt
 from tradeoff.mechanisms.fields import real, stateful
 
@@ -66,12 +67,12 @@ class Odometer(StepRecord):
         """Return the bound on the loss so far, in nats, rounded up."""
         return float(self.bound(self.clock))
 
-    def bound(self, clock: ArrayLike) -> Array:
-        """Return V/2 and a margin, in nats, rounded up, for an array of clock times V >= 0."""
+    def bound(self, clock: ArrayLike) -> Any:
+        """Return V/2 and a margin, in nats, rounded up, for a clock time V >= 0 or an array of them."""
         v = reals("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
             raise DomainError(f"clock must be in [0, inf), got {shown(clock)}")
-        return np.asarray((Bounds.of(v) / 2 + self._margin(Bounds.of(v))).upper)
+        return (Bounds.of(v) / 2 + self._margin(Bounds.of(v))).upper
 
     @abstractmethod
     def _margin(self, v: Bounds) -> Bounds:

@@ -161,7 +161,7 @@ class Hypothesis(NamedTuple):
     holds: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class BerryEsseen:
     """Enclosure of a composition by Gaussian curves with a proved error; every answer has two sides.
 
