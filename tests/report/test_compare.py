@@ -1,4 +1,5 @@
 import json
+import pickle
 import sys
 
 import mpmath
@@ -16,7 +17,8 @@ from tradeoff.report.methods import METHODS, Claim, claim_of_pairs, formula_of_o
 
 @pytest.fixture(scope="module")
 def laplace():
-    return compare(to.Laplace(0.1) ** 400, delta=[1e-5], epsilon=[1.0], alpha=[0.01, 0.1])
+    result = compare(to.Laplace(0.1) ** 400, delta=[1e-5], epsilon=[1.0], alpha=[0.01, 0.1])
+    return pickle.loads(pickle.dumps(result))
 
 
 @pytest.fixture(scope="module")
@@ -153,11 +155,9 @@ def test_verdict_is_certain_or_undecided_and_formulas_are_above_the_exact_value(
     formula = formula_of_orders(np.array(orders), np.array(divergences))
     with mpmath.workdps(50):
         for epsilon in (-2.0, 0.0, 0.1, 3.0, 40.0):
-            gains = [
-                (a, d - mpmath.mpf(epsilon) + mpmath.log(1 - 1 / mpmath.mpf(a)))
-                for a, d in zip(orders[:3], divergences, strict=False)
-            ]
-            exact = mpmath.exp(min(0, *((a - mpmath.mpf(1)) * gain - mpmath.log(a) for a, gain in gains)))
+            pairs = zip(map(mpmath.mpf, orders[:3]), divergences, strict=False)
+            gains = [(a, d - mpmath.mpf(epsilon) + mpmath.log(1 - 1 / a)) for a, d in pairs]
+            exact = mpmath.exp(min(0, *((a - 1) * gain - mpmath.log(a) for a, gain in gains)))
             assert exact <= formula(np.array([epsilon]))[0] <= exact * (1 + mpmath.mpf("1e-13"))
     claim = claim_of_pairs("", lambda deltas: [1.0 if delta >= 1e-3 else float("inf") for delta in deltas])
     best = to.approximate_dp(1.0, min(d for d in np.geomspace(1e-12, 0.3, 81) if d >= 1e-3))

@@ -85,10 +85,9 @@ def claim_of(name: str, thing: Any) -> Claim:
         case Claim():
             return replace(thing, name=name)
         case limits.BerryEsseen(source=source):
-            delta, epsilon = thing.delta, thing.epsilon
             name = _label(name, symmetric=thing.of.symmetric)
-            upper = (lambda e: delta(e).upper), (lambda d: epsilon(d).upper)
-            return Claim(name, "bound", thing.lower, *upper, source, thing.bounds, delta)
+            delta, epsilon = (partial(_upper, each) for each in (thing.delta, thing.epsilon))
+            return Claim(name, "bound", thing.lower, delta, epsilon, source, thing.bounds, thing.delta)
         case limits.ApproximateCurve():
             name = _label(name, symmetric=thing.of is None or thing.of.symmetric)
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
@@ -109,6 +108,10 @@ def claim_of(name: str, thing: Any) -> Claim:
     both, source = curve.bounds, getattr(thing, "source", "")
     name = _label(name, symmetric=curve.symmetric)
     return Claim(name, "curve", curve, curve.delta, curve.epsilon, source, both, both.delta, curve.tabulate)
+
+
+def _upper(function: Function, at: Any) -> Any:
+    return function(at).upper
 
 
 def _label(name: str, *, symmetric: bool) -> str:
@@ -155,23 +158,28 @@ def claim_of_pairs(
     ``epsilon_at_0`` is the epsilon at delta = 0, where there is one.
     """
     deltas = np.geomspace(1e-12, 0.3, size)
-
-    def epsilon(at: Any) -> Array:
-        """Return the epsilons of the rule at an array of deltas in [0, 1]."""
-        at = np.atleast_1d(np.asarray(at, dtype=float))
-        result = np.select([at == 0, at == 1], [epsilon_at_0, 0.0], math.inf)
-        inside = (at > 0) & (at < 1)
-        if inside.any():
-            result[inside] = rule(at[inside].tolist())
-        return result
-
+    epsilon = partial(_epsilon, rule, epsilon_at_0)
     usual, *losses = evaluate_each(epsilon, np.array([1e-5, *deltas]), math.inf).tolist()
     if math.isinf(usual):
         epsilon(1e-5)  # raises here where the rule does not apply
     pairs = zip([epsilon_at_0, *losses, 0.0], [0.0, *deltas.tolist(), 1.0], strict=True)
     curve = Profile.from_epsilon_delta((e, d) for e, d in pairs if e <= 700)  # larger ones say nothing
-    delta = curve.delta if formula is None else lambda at: np.minimum(curve.delta(at), formula(at))
+    delta = curve.delta if formula is None else partial(_least_delta, curve, formula)
     return Claim("", "bound", curve, delta, epsilon, source)
+
+
+def _epsilon(rule: Rule, epsilon_at_0: float, at: Any) -> Array:
+    """Return the epsilons of the rule at an array of deltas in [0, 1]."""
+    at = np.atleast_1d(np.asarray(at, dtype=float))
+    result = np.select([at == 0, at == 1], [epsilon_at_0, 0.0], math.inf)
+    inside = (at > 0) & (at < 1)
+    if inside.any():
+        result[inside] = rule(at[inside].tolist())
+    return result
+
+
+def _least_delta(curve: TradeOff, formula: Function, epsilon: Array) -> Array:
+    return np.minimum(curve.delta(epsilon), formula(epsilon))
 
 
 def evaluate_each(function: Function, at: Array, missing: float) -> Array:
@@ -193,16 +201,14 @@ def formula_of_orders(orders: Array, divergences: Array) -> Function:
     for epsilon of either sign.
     """
     finite = np.isfinite(divergences)
-    a, divergence = Bounds.of(orders[finite]), Bounds.of(divergences[finite])
-    k = a - 1
+    return partial(_delta_by_orders, Bounds.of(orders[finite]), Bounds.of(divergences[finite]))
 
-    def profile(epsilon: Array) -> Array:
-        x = np.clip(epsilon, -1e300, 1e300)[..., None]  # delta falls: a bound at 1e300 holds at infinity
-        log_delta = k * (divergence - x + log1p(-1 / a)) - log(a)
-        result: Array = exp(np.min(log_delta.upper, axis=-1, initial=0.0)).upper
-        return result
 
-    return profile
+def _delta_by_orders(a: Bounds, divergence: Bounds, epsilon: Array) -> Array:
+    x = np.clip(epsilon, -1e300, 1e300)[..., None]  # delta falls: a bound at 1e300 holds at infinity
+    log_delta = (a - 1) * (divergence - x + log1p(-1 / a)) - log(a)
+    result: Array = exp(np.min(log_delta.upper, axis=-1, initial=0.0)).upper
+    return result
 
 
 def _zcdp(curve: TradeOff) -> Claim:
@@ -221,11 +227,11 @@ def _zcdp(curve: TradeOff) -> Claim:
     rho_total = float(total(rho(factor) * n for factor, n in factors(curve).items()).upper)
     orders = 1 + np.geomspace(1e-3, 1e6, 4096)
     formula = formula_of_orders(orders, (Bounds.of(rho_total) * orders).upper) if rho_total > 0 else None
+    return claim_of_pairs(_CKS, partial(_zcdp_rule, rho_total), formula=formula)
 
-    def rule(deltas: list[float]) -> list[float]:
-        return [baselines.zcdp_route(rho_total, delta).epsilon for delta in deltas]
 
-    return claim_of_pairs(_CKS, rule, formula=formula)
+def _zcdp_rule(rho: float, deltas: list[float]) -> list[float]:
+    return [baselines.zcdp_route(rho, delta).epsilon for delta in deltas]
 
 
 def _renyi(curve: TradeOff) -> Claim:
@@ -233,11 +239,12 @@ def _renyi(curve: TradeOff) -> Claim:
     both = {curve, curve.inverse()}  # f_{epsilon,delta} claims both orders
     orders = np.array(ORDERS)
     bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
+    formula = formula_of_orders(orders, bounds)
+    return claim_of_pairs(_CKS, partial(_renyi_rule, bounds, orders), formula=formula)
 
-    def rule(deltas: list[float]) -> list[float]:
-        return [max(float(np.min(converted(bounds, orders - 1, delta))), 0.0) for delta in deltas]
 
-    return claim_of_pairs(_CKS, rule, formula=formula_of_orders(orders, bounds))
+def _renyi_rule(divergences: Array, orders: Array, deltas: list[float]) -> list[float]:
+    return [max(float(np.min(converted(divergences, orders - 1, delta))), 0.0) for delta in deltas]
 
 
 Releases = list[tuple[float, float, int]]  # for each factor: epsilon, n times its delta, and n
@@ -258,22 +265,30 @@ def _claim_of_releases(
     """
     parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for epsilon, _, _, n in parts if math.isinf(epsilon))
-
-    def rule(deltas: list[float]) -> list[float]:
-        releases: list[Releases] = [[] for _ in deltas]
-        budgets = np.array(deltas) * share / max(unbounded, 1)
-        for epsilon, mass, factor, n in parts:
-            losses, failures = np.full_like(budgets, epsilon), np.full_like(budgets, mass)
-            if math.isinf(epsilon):
-                orders = {factor, factor.inverse()}
-                losses, failures = np.max([f.epsilon(budgets) for f in orders], axis=0, initial=0.0), budgets
-            for row, loss, failure in zip(releases, losses.tolist(), failures.tolist(), strict=True):
-                row.append((loss, min(float((Bounds.of(failure) * n).upper), 1.0), n))
-        return list(map(compose, deltas, releases))
-
+    rule = partial(_rule_of_releases, share, unbounded, compose, parts)
     epsilon_at_0 = rule([0.0])[0] if pure and not unbounded else math.inf
     # Fewer pairs make a curve where each evaluates a composed one.
     return claim_of_pairs(source, rule, 12 if unbounded else 81, epsilon_at_0=epsilon_at_0)
+
+
+def _rule_of_releases(
+    share: float,
+    unbounded: int,
+    compose: Callable[[float, Releases], float],
+    parts: list[tuple[float, float, TradeOff, int]],
+    deltas: list[float],
+) -> list[float]:
+    """Compose at each delta, of which the factors of unbounded losses have a share."""
+    releases: list[Releases] = [[] for _ in deltas]
+    budgets = np.array(deltas) * share / max(unbounded, 1)
+    for epsilon, mass, factor, n in parts:  # largest loss, and mass at infinity
+        losses, failures = np.full_like(budgets, epsilon), np.full_like(budgets, mass)
+        if math.isinf(epsilon):
+            orders = {factor, factor.inverse()}
+            losses, failures = np.max([f.epsilon(budgets) for f in orders], axis=0, initial=0.0), budgets
+        for row, loss, failure in zip(releases, losses.tolist(), failures.tolist(), strict=True):
+            row.append((loss, min(float((Bounds.of(failure) * n).upper), 1.0), n))
+    return list(map(compose, deltas, releases))
 
 
 def _advanced(delta: float, releases: Releases) -> float:
