@@ -375,6 +375,7 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
     return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve)), times=0.5), delta
 
 
+@lru_cache(maxsize=256)
 def is_sampled(curve: object) -> bool:
     """Return whether part of a curve is sampled with unbounded losses.
 
