@@ -189,8 +189,10 @@ class Tensor(TradeOff):
             x = epsilon[wide]
             mirrored = exp(x) * Bounds(*answer("delta", -x, tol)) - expm1(x)
             low[wide], high[wide] = np.fmax(low[wide], mirrored.lower), np.fmin(high[wide], mirrored.upper)
-        # Engines lose rates below rounding; total variation is at most the sum of the factors'.
-        if (rare := (epsilon >= 0) & (high > np.maximum(2 * low, 1e-100))).any():
+        # Engines lose rates below rounding; total variation is at most the sum of the factors'. Of
+        # one factor alone there is no gain, and it may itself ask for this product.
+        rare = (epsilon >= 0) & (high > np.maximum(2 * low, 1e-100))
+        if rare.any() and sum(self.unordered.values()) > 1:
             variation = total(rational(n) * f.bounds.delta(0.0) for f, n in self.factors.items())
             high[rare] = np.minimum(high[rare], variation.upper)
         return low, high

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tradeoff.atomic_write import read_text
-from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import DomainError, shown
 
 Description = dict[str, Any]
@@ -22,7 +21,7 @@ FORMAT = 5  # of the text
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate(Displayed):
+class Certificate:
     r"""Bounds on delta, epsilon or beta of a product of laws, which ``verify`` proves from the laws alone.
 
     Parameters
@@ -31,8 +30,7 @@ class Certificate(Displayed):
     lower, upper : the bounds, in nats for epsilon; infinite if there is no claim
     orders : ``"one"``: :math:`P` against :math:`Q` as listed; ``"both"``: the guarantee for both orders
     factors : laws of :math:`L = \log(dQ/dP)` by their parameters, and how often each occurs in the product
-    losses
-        Losses at which ``verify`` encloses delta to bound beta: a hint that cannot make a false claim pass.
+    losses : losses at which ``verify`` encloses delta to bound beta: a hint, which proves nothing itself
     exact : whether the laws are the mechanism's own, as far as is known; else they are those of a bound on it
 
     Examples
@@ -55,13 +53,6 @@ class Certificate(Displayed):
         """Return the certificate as JSON; floats keep every bit; infinities are ``Infinity``."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
 
-    def grid(self) -> TextTable:
-        """Return the table that is shown: a row for each entry, and one for each of the first ten factors."""
-        rows = [(name, shown(value)) for name, value in vars(self).items() if name != "factors"]
-        factors = [("factor", shown(factor)) for factor in self.factors[:10]]
-        more = [f"and {len(self.factors) - 10} factors more"] if len(self.factors) > 10 else []
-        return TextTable([*rows, *factors], head=type(self).__name__, notes=more)
-
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """Read the text that ``to_json`` returned; ``DomainError`` if it is not of the current format."""
@@ -71,14 +62,13 @@ class Certificate(Displayed):
                 raise DomainError(f"a certificate must be a JSON object, got {shown(content)}")
             if (version := content.pop("format", None)) != FORMAT:
                 raise DomainError(f"format must be {FORMAT}, got {shown(version)}; certify again")
-            lists = {name: tuple(content[name]) for name in ("factors", "losses")}
-            return cls(**content | lists)
+            return cls(**content | {name: tuple(content[name]) for name in ("factors", "losses")})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, DomainError):
                 raise
             raise DomainError(f"the text is not a certificate: {error!r}") from error
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         alike = all(each["law"]["kind"] in {"gaussian", "laplace", "response"} for each in self.factors)
         order = "both orders" if self.orders == "both" or alike else "one order"
         laws = " and ".join(f"{each['count']} x {describe(each['law'])}" for each in self.factors)

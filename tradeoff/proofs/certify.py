@@ -67,8 +67,7 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
         number("tol", tol, 0.0, open_low=True, open_high=True)
     orders: Orders = "both" if isinstance(curve, Envelope) else "one"
     factors = describe_factors(curve.operands[0] if isinstance(curve, Envelope) else curve)
-    bound = curve.bounds if question == "beta" else getattr(curve.bounds, question)
-    low, high = bound(value, tol=tol)
+    low, high = (curve.bounds if question == "beta" else getattr(curve.bounds, question))(value, tol=tol)
     claim = Certificate(question, value, float(low), float(high), orders, factors, exact=curve.exact)
     best, goal = None, 1e-6 if tol is None else tol  # below that no more effort is worth its time
     for effort in range(len(EFFORTS)):
