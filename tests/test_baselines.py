@@ -49,8 +49,7 @@ def test_optimal_composition_equals_theorem():
 def test_exact_gaussian_equals_balls():
     for epsilon, delta, sensitivity in ((0.5, 1e-5, 1.0), (4.0, 1e-9, 3.0), (0.0, 1e-3, 1.0)):
         scale = B.exact_gaussian(epsilon, delta, sensitivity=sensitivity).scale
-        truth = Gaussian(ball(sensitivity) / ball(scale)).delta(epsilon)
-        assert delta * (1 - 1e-10) < truth <= ball(delta)
+        assert delta * (1 - 1e-10) < Gaussian(ball(sensitivity) / ball(scale)).delta(epsilon) <= ball(delta)
 
 
 @pytest.mark.parametrize("delta", [1e-300, 0.99])

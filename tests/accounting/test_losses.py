@@ -116,8 +116,7 @@ def delta(e0, n, epsilon):
 def test_answers_of_many_responses_hold_truth(n, e0, epsilon):
     curve = to.PureDP(e0) ** n
     low, high = curve.bounds.delta(epsilon)
-    truth = delta(e0, n, epsilon)
-    assert low <= truth <= high < low * (1 + 1e-4)
+    assert low <= delta(e0, n, epsilon) <= high < low * (1 + 1e-4)
     below, above = curve.bounds.epsilon(high).lower, curve.bounds.epsilon(low).upper
     assert below <= epsilon <= above < below + 1e-3
 

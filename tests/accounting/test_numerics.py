@@ -47,8 +47,7 @@ def test_find_root_returns_root_or_nearest_end(root, steep, kind):
         calls.append(x)
         return steep * shape[kind](x - root)
 
-    result = find_root(function, -40.0, 40.0)
-    assert abs(result - min(max(root, -40.0), 40.0)) <= 1e-9
+    assert abs(find_root(function, -40.0, 40.0) - min(max(root, -40.0), 40.0)) <= 1e-9
     assert len(calls) <= (125 if kind == "cube" else 60)  # brentq halves towards a triple root
 
 

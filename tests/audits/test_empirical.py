@@ -374,8 +374,7 @@ def test_risks_of_bounded_losses_leaks_and_one_order_print_and_export():
     assert next(row for row in table if row["risk"] == "precision")["upper"] == 1
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])  # the prior is that of the alternative
     row = list(to.from_masses(p.tolist(), q.tolist()).risks(prior=0.2))[-1]
-    truth = np.minimum(0.8 * p, 0.2 * q).sum()
-    assert row["lower"] - 1e-12 <= truth <= row["upper"] + 1e-12
+    assert row["lower"] - 1e-12 <= np.minimum(0.8 * p, 0.2 * q).sum() <= row["upper"] + 1e-12
     assert row["upper"] - row["lower"] < 1e-9
     table = to.subsample(to.Gaussian(1), 0.5).risks(fpr=[0.01, 0.1], baseline=0.5)
     assert repr(table).splitlines()[0].split() == ["risk", "at", "lower", "upper"]

@@ -54,8 +54,7 @@ def test_certify_writes_one_certificate_for_both_orders_that_verify_reads(run, c
 def test_certify_two_questions_writes_a_list_and_too_many_mechanisms_are_refused(run, write, monkeypatch):
     plan = write('epsilon = [1]\ndelta = [1e-5]\n[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\n')
     target = plan.with_suffix(".json")
-    out = run("certify", plan, "-o", target)[1]
-    assert "delta at epsilon = 1" in out
+    assert "delta at epsilon = 1" in run("certify", plan, "-o", target)[1]
     assert [each.question for each in read_certificates(target)] == ["epsilon", "delta"]
     plan = write(PLAN + '[[mechanism]]\nkind = "laplace"\nscale = 1\n')
     monkeypatch.setattr(terminal, "_MAX_FACTORS", 1)

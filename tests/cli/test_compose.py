@@ -173,8 +173,7 @@ class TestProcess:
         heavy = ("numpy", "scipy", "mpmath", "sympy", "matplotlib")
         code = f"import sys, tradeoff.cli.app; print([m for m in {heavy} if m in sys.modules])"
         command = [sys.executable, "-c", code]
-        result = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert result.stdout == "[]\n"
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
 
     @pytest.mark.skipif(shutil.which("bash") is None, reason="completes in bash")
     def test_install_completion_writes_a_script_for_bash(self, tmp_path, monkeypatch):

@@ -63,8 +63,7 @@ def test_the_readme_opens_with_code_a_figure_and_two_commands_and_has_the_versio
     first, second = blocks(README, "sh")
     figure = re.search(r"!\[[^]]+\]\(([^)]+)\)", README)
     assert (ROOT / figure[1]).read_text(encoding="utf-8").startswith("<?xml")
-    example = re.search(r"tradeoff compose (\S+) --plot (\S+)", first)
-    assert to.spec.load(ROOT / example[1]).plan.mechanisms
+    assert to.spec.load(ROOT / re.search(r"tradeoff compose (\S+) --plot (\S+)", first)[1]).plan.mechanisms
     assert to.spec.loads(blocks(README, "toml")[0]).plan.mechanisms
     assert second.strip().endswith("-m pytest -q")
     assert second.strip() in PIPELINE.splitlines()
@@ -89,8 +88,7 @@ def test_nox_runs_the_pipeline_kinds_are_complete_and_imports_are_light():
         assert keys == set(inspect.signature(KINDS[kind]).parameters)
     heavy = ("matplotlib", "sympy", "rich", "cyclopts")
     command = [sys.executable, "-c", f"import sys, tradeoff; print([m for m in {heavy} if m in sys.modules])"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
 def run(*words):

@@ -50,8 +50,7 @@ def test_epsilon_of_families_contains_truth(name, share, delta):
     epsilon = max(share * most, 1e-6)
     low, high = make(epsilon).bounds.epsilon(delta)
     with ctx.workprec(30_000):
-        truth = formula(arb(epsilon), arb(delta))
-        assert arb(low) <= truth <= arb(high)
+        assert arb(low) <= formula(arb(epsilon), arb(delta)) <= arb(high)
     assert high <= math.nextafter(low, math.inf)
 
 

@@ -343,8 +343,7 @@ def test_polygon_with_vertical_fall_raises(half):
     with pytest.raises(CurveError, match="not convex at vertex 1"):
         to.PiecewiseLinear([0, half, half, 1], [1, half, half / 2, 0])
     # at 0 it is the certain probability, and a vertex given twice is no fall
-    start = to.PiecewiseLinear([0, 0, 1], [1, half, 0])
-    assert start == to.PiecewiseLinear([0, 1], [half, 0])
+    assert to.PiecewiseLinear([0, 0, 1], [1, half, 0]) == to.PiecewiseLinear([0, 1], [half, 0])
     assert to.PiecewiseLinear([0, half, half, 1], [1, half / 2, half / 2, 0]).beta[1] == half / 2
 
 

@@ -76,8 +76,7 @@ def test_laplace_levels_have_laplace_law_and_repeat_rate():
     for drawn, level in zip(noise, levels, strict=True):
         assert stats.kstest(drawn, stats.laplace(scale=sensitivity / level).cdf).pvalue > 1e-4
     for coarse, fine, ratio in ((0, 1, 0.1 / 0.4), (1, 2, 0.4 / 0.5)):
-        repeats = int(np.sum(noise[coarse] == noise[fine]))
-        assert stats.binomtest(repeats, MANY, ratio**2).pvalue > 1e-4
+        assert stats.binomtest(int(np.sum(noise[coarse] == noise[fine])), MANY, ratio**2).pvalue > 1e-4
         # What a coarser level adds does not depend on the finer one.
         added = noise[coarse] - noise[fine]
         assert abs(np.corrcoef(np.abs(added), np.abs(noise[fine]))[0, 1]) < 5 / math.sqrt(MANY)
@@ -243,8 +242,7 @@ def test_boundary_and_laplace_sessions_pay_ex_post_and_doubling_draws_afresh():
     assert caught.value.requested.epsilon == pytest.approx(psi(10.0) - psi(100.0))
     with pytest.raises(BudgetExceeded):  # no delta left for a third session
         BrownianMechanism(5.0, filter=budget, boundary=psi, rng=3).refine(1e6)
-    guarantee = budget.guarantee()
-    assert guarantee.delta(1.0 * (1 + 1e-11)) == pytest.approx(2e-6)
+    assert budget.guarantee().delta(1.0 * (1 + 1e-11)) == pytest.approx(2e-6)
     budget = ExPostFilter(1.0)
     session = LaplaceNoiseReduction(0.0, [0.1, 0.2, 0.3, 1.0], filter=budget, rng=0)
     for level in (0.1, 0.3, 1.0):

@@ -118,8 +118,7 @@ def clones(epsilon, records, ratio):
 def test_shuffled_answers_contain_the_pair_of_clones(records, epsilon):
     for loss in (-0.5, 0.0, 0.03, epsilon / 2, epsilon * 0.999):
         bounds = m.ShuffledRandomizers(epsilon, records).curve().bounds.delta(loss)
-        truth = clones(epsilon, records, math.exp(loss))
-        assert bounds.lower - 1e-13 <= truth <= bounds.upper + 1e-13
+        assert bounds.lower - 1e-13 <= clones(epsilon, records, math.exp(loss)) <= bounds.upper + 1e-13
         assert bounds.width <= 1e-11
 
 
@@ -285,8 +284,7 @@ def test_pair_of_data_sets_has_the_profile_of_all_counts(randomizer, records, to
     for loss in (-0.2, 0.0, 0.1, 0.5):
         for each, p, q in ((law, mass, mass * ratio), (flipped, mass * ratio, mass)):
             result = np.exp(each.log_p) * np.maximum(np.exp(each.loss) - math.exp(loss), 0)
-            truth = np.sum(np.maximum(q - math.exp(loss) * p, 0))
-            assert np.sum(result) == pytest.approx(truth, rel=1e-10)
+            assert np.sum(result) == pytest.approx(np.sum(np.maximum(q - math.exp(loss) * p, 0)), rel=1e-10)
 
 
 def test_many_shuffled_answers_are_rounded_up_and_extremes_have_answers():

@@ -121,8 +121,7 @@ def test_best_of_normal_runs_is_below_the_published_bound_and_above_a_pair(sigma
     for a, b in ((0, mu), (mu, 0)):
         p, q = (10 * norm.pdf(y - c) / (1 + 9 * norm.sf(best * (y - c))) ** 2 for c in (a, b))
         for e in (0.1, 0.5, 1.0, epsilon):
-            truth = np.trapezoid(np.maximum(q - math.exp(e) * p, 0), y)
-            assert truth <= curve.bounds.delta(e).upper + 1e-8
+            assert np.trapezoid(np.maximum(q - math.exp(e) * p, 0), y) <= curve.bounds.delta(e).upper + 1e-8
 
 
 def test_best_of_one_run_is_one_run_and_of_pure_runs_pure():

@@ -38,8 +38,7 @@ def test_quantile_of_rare_sampling_finds_rare_losses(tail):
     mu, p = 5.0, 1e-6
     law, rest = to.subsample(to.Gaussian(mu), p).law, 1 - (1 - tail)
     z = -normal_quantile(rest)
-    expected = math.log1p(p * math.expm1(mu * z - mu**2 / 2))
-    assert law.quantile(1 - tail) == pytest.approx(expected, rel=1e-6)
+    assert law.quantile(1 - tail) == pytest.approx(math.log1p(p * math.expm1(mu * z - mu**2 / 2)), rel=1e-6)
 
 
 def test_atoms_and_masses_at_infinity_are_listed():

@@ -129,8 +129,7 @@ def test_fixed_size_leaks_at_both_ends():
 
 
 def test_beta_of_inverse_is_a_root_where_that_of_the_base_is_direct():
-    f = to.maximum(to.Gaussian(1), to.Laplace(1.5))
-    assert (~to.subsample(f, 0.2)).bounds(0.01).width < 1e-14
+    assert (~to.subsample(to.maximum(to.Gaussian(1), to.Laplace(1.5)), 0.2)).bounds(0.01).width < 1e-14
 
 
 @pytest.mark.parametrize("mu", [1e-3, 1.0, 6.0])

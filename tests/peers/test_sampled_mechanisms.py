@@ -102,8 +102,7 @@ def test_mixtures_of_gaussians_composed_and_truncated_batches_at_extremes():
     peer = to.GaussianMixtures(null={0: 0.9, -2: 0.1}, alternative={0: 0.9, 2: 0.1}, sigma=1.0)
     for epsilon in (0.0, 1.0, 3.0):
         assert cut(1.0, 1.0, 100, 1000).curve().delta(epsilon) <= peer.delta(epsilon)
-    never = cut(1.0, 0.1, 1000, 1000, adjacency="replace-one")
-    assert never.curve() == replaced(1.0, 1.0, 0.1)
+    assert cut(1.0, 0.1, 1000, 1000, adjacency="replace-one").curve() == replaced(1.0, 1.0, 0.1)
     assert cut(1.0, 0.1, 1000, 1000).curve() == m.SubsampledGaussian(1.0, 0.1).curve()
     assert cut(1.0, 1.0, 1000, 1000).curve() == to.Gaussian(1)
 
@@ -149,8 +148,7 @@ def test_truncated_batches_composed():
     there = truncated_there(4, 0.5, 2, 1.0) ** 3 @ truncated_there(3, 0.5, 2, 1.0) ** 2
     assert there.bounds.epsilon(1e-6).upper == pytest.approx(17.904330, abs=3e-6)
     kinds = [m.TruncatedSubsampledGaussian(1.0, 0.5, 2, records) for records in (4, 3)]
-    here = to.Plan(dict(zip(kinds, (3, 2), strict=True))).guarantee().epsilon(1e-6)
-    assert 16.4 < here < 16.5
+    assert 16.4 < to.Plan(dict(zip(kinds, (3, 2), strict=True))).guarantee().epsilon(1e-6) < 16.5
 
 
 @pytest.mark.parametrize(

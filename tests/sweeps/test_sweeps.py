@@ -39,8 +39,7 @@ def test_sweep_last_axis_varies_fastest_and_tables_convert(tmp_path):
     assert table.rows == ((1, 10, 10), (1, 20, 20), (1, 30, 30), (2, 10, 20), (2, 20, 40), (2, 30, 60))
     assert len(table) == 6
     assert next(iter(table)) == {"x": 1, "y": 10, "value": 10}
-    again = to.sweep(product, {"x": [1, 2], "y": (10, 20, 30)})
-    assert table == again == pickle.loads(pickle.dumps(table))
+    assert table == to.sweep(product, {"x": [1, 2], "y": (10, 20, 30)}) == pickle.loads(pickle.dumps(table))
     for error, value in ((PrecisionError("wide", 0.25), "reachable"), (Undecided("close", 0.25), "at")):
         copy = pickle.loads(pickle.dumps(error))
         assert (str(copy), getattr(copy, value)) == (str(error), 0.25)
@@ -53,8 +52,7 @@ def test_sweep_last_axis_varies_fastest_and_tables_convert(tmp_path):
     def both(mu):
         return {"epsilon": to.Gaussian(mu).epsilon(1e-5), "beta": to.Gaussian(mu)(0.1)}
 
-    several = to.sweep(both, {"mu": np.array([1.0])})
-    assert several.columns == ("mu", "epsilon", "beta")
+    assert to.sweep(both, {"mu": np.array([1.0])}).columns == ("mu", "epsilon", "beta")
     table = Table(("name", "value"), (("a,b", 0.1), ("c", float("inf"))))
     assert table.to_dict() == {"name": ["a,b", "c"], "value": [0.1, float("inf")]}
     text = table.to_csv(tmp_path / "table.csv")

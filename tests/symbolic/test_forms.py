@@ -273,8 +273,7 @@ def test_subs_replaces_all_symbols_at_once(make):
     assert to.subsample(GAUSS, s / p, scheme="without-replacement").subs({s: p, p: s}) == to.subsample(
         GAUSS, p / s, scheme="without-replacement"
     )
-    sampled = to.subsample(make(s + 2 * p), 0.5)
-    assert sampled.subs({"s": p, "p": s}) == to.subsample(make(p + 2 * s), 0.5)
+    assert to.subsample(make(s + 2 * p), 0.5).subs({"s": p, "p": s}) == to.subsample(make(p + 2 * s), 0.5)
     assert to.Symbolic((1 - a) ** (1 + s + 2 * p), a).subs({s: p, p: s}).expr == (1 - a) ** (1 + p + 2 * s)
 
 
