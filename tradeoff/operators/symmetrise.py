@@ -8,22 +8,21 @@ has SymPy's formulas of f(alpha), delta(eps), eps(delta), or None; ``thinned(for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
 
+from tradeoff.accounting.options import cached_by_options
 from tradeoff.curves.contract import Hypothesis, TradeOff
-from tradeoff.curves.hooks import BOUND, ENVELOPE, beta_from_delta, limited, pure
+from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, largest_of, pointwise, segments
-from tradeoff.curves.query import certified_delta
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import Line
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import BetaOperator, largest
+from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest
 from tradeoff.operators.unary import Inverse
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.symbolic.forms import Form, Formula, convert_number, form, thinned, two_lines
@@ -125,45 +124,13 @@ def _(curve: Envelope) -> Form:
     return Form(value if lines else None, f.profile, f.epsilon)
 
 
-@dataclass(frozen=True)
-class _SteepPart:
-    """The curve h of the lines of f with eps >= 0, or its inverse: what ``beta_from_delta`` needs of either.
-
-    Profiles are asked at eps >= 0 alone. There delta_h is delta_f, and delta_{h^-1} is delta_f(0), as the
-    lines of h^-1 are those of h mirrored, of which the one of slope -1 is the steepest.
-    """
-
-    f: TradeOff
-    mirrored: bool = False
-
-    def inverse(self) -> _SteepPart:
-        return _SteepPart(self.f, not self.mirrored)
-
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if not self.mirrored:
-            return certified_delta(self.f, epsilon, tol)
-        low, high = certified_delta(self.f, np.zeros(1), tol)
-        return np.full(len(epsilon), low), np.full(len(epsilon), high)
-
-    @property
-    def mass_at_infinity(self) -> Bounds[float]:
-        return self.f.bounds.delta(0.0) if self.mirrored else self.f.mass_at_infinity
-
-    @property
-    def sup_loss(self) -> float:
-        return 0.0 if self.mirrored else self.f.sup_loss
-
-    def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        return (self.f.inverse() if self.mirrored else self.f).estimate_losses(alpha)
-
-
 class ProfileSymmetrised(BetaOperator):
     """Symm(f) = max{h, h^-1} with h(alpha) = sup over eps >= 0 of (1 - delta(eps) - e^eps alpha)_+."""
 
     name = "profile-symmetrised"
     symmetric = True
     rebuild = staticmethod(lambda f: symmetrise(f, assume="profile"))
-    direct = False  # beta is a supremum itself, of hundreds of deltas
+    direct = False  # beta is a supremum itself
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         return largest(_steep_lines(curves[0]), up=up)
@@ -172,9 +139,15 @@ class ProfileSymmetrised(BetaOperator):
         return [list(at)]
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        h = _SteepPart(self.operands[0])
-        sides = (Bounds(*beta_from_delta(each, alpha, tol)) for each in (h, h.inverse()))
-        return sides_of(maximum_of(*sides))
+        f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
+        place, height = self._slope_one
+        h = _bound_to_slope_one(f, alpha, place, level, tol)
+        mirrored = _bound_to_slope_one(f.inverse(), alpha, height, level, tol, right=True)
+        return sides_of(maximum_of(h, mirrored))
+
+    @cached_by_options
+    def _slope_one(self) -> tuple[float, float]:
+        return CloseLines(self.operands[0], 0.0).slope_one_point()
 
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
 
@@ -186,6 +159,21 @@ class ProfileSymmetrised(BetaOperator):
     def loss_bounds(self) -> Bounds[float]:
         f = self.operands[0]
         return maximum_of(f.loss_bounds, 0.0)
+
+
+def _bound_to_slope_one(
+    f: TradeOff, alpha: Array, place: float, level: Bounds, tol: float | None, *, right: bool = False
+) -> Bounds:
+    """Bound f left (or ``right``) of where its slope is -1, near ``place``, and its tangent elsewhere.
+
+    f(alpha) + alpha is convex, with minimum ``level``: where it is more than at ``place``, the side of alpha
+    is certain. Elsewhere the answer lies between the tangent and f, which nearly meet.
+    """
+    value, tangent = f.bounds(alpha, tol=tol), maximum_of(level - alpha, 0.0)
+    is_certain = (value + alpha).lower > (f.bounds(place) + place).upper
+    on_side = alpha > place if right else alpha < place
+    low = np.where(is_certain & on_side, value.lower, tangent.lower)
+    return Bounds(low, np.where(is_certain & ~on_side, tangent.upper, value.upper))
 
 
 def _steep_lines(f: PiecewiseLinear) -> list[Line]:

@@ -379,7 +379,7 @@ class CloseLines:
         """Improve the node whose line is highest at ``alpha``; return whether bounds may have improved.
 
         While it lies farther from its neighbours' chord than its bounds on delta are apart, its two cells are
-        divided; then the bounds are refined to the relative width ``tol``.
+        divided; then the bounds are refined to the relative width ``tol``, or left as they are if that is 0.
         """
         nodes = self.nodes
         with np.errstate(over="ignore"):
@@ -398,7 +398,16 @@ class CloseLines:
             return True
         try:
             at = epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5)
-            self.nodes = nodes.refine(at, tol)
+            self.nodes = nodes.refine(at, tol) if tol else nodes
         except PrecisionError:
             return False
-        return True
+        return tol > 0
+
+    def slope_one_point(self) -> tuple[float, float]:
+        """Return a point next to the curve, about where its slope is -1, as closely as bounds resolve it."""
+        for _ in range(_DIVISIONS):
+            alpha, beta, *_ = self.side(up=False).points
+            k = int(np.argmin(alpha + beta))
+            if not self.refine_near(float(alpha[k]), 0.0):
+                break
+        return float(alpha[k]), float(beta[k])
