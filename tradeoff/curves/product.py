@@ -86,6 +86,9 @@ class Tensor(TradeOff):
 
     def __init__(self, factors: Mapping[TradeOff, int]) -> None:
         self.unordered = dict(factors)
+        if len(self.unordered) == 1:  # a power: nothing to sort or to join
+            (factor,) = self.factors = self.unordered
+            self.free_symbols, self.is_scaled = factor.free_symbols, factor.leak is not None
 
     @cached_property
     def free_symbols(self) -> frozenset[Any]:
@@ -119,6 +122,8 @@ class Tensor(TradeOff):
     @property
     def symmetric(self) -> bool:
         powers = self.unordered
+        if len(powers) == 1:
+            return next(iter(powers)).symmetric
         return all(f.symmetric or powers.get(f.inverse()) == n for f, n in powers.items())
 
     @property
