@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from tradeoff.balls import exact_fraction, exp, precision, to_ball
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, losses, number
+from tradeoff.curves.parameters import MAX_LOSS, MOST, choice, count, epsilon_delta_pairs, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError, domain
@@ -110,7 +110,7 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     >>> to.baselines.basic_composition([0.5, 0.25], 1e-6)
     (0.75, 2e-06)-DP by basic composition
     """
-    e, d = losses(epsilon, delta)
+    e, d = epsilon_delta_pairs(epsilon, delta)
     times = rational(count("n", n, 0, MOST))
     loss, failure = (times * total(e)).upper, min((times * total(d)).upper, 1.0)
     return Baseline(loss, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
@@ -144,7 +144,7 @@ def advanced_composition(
     >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6, form="k-fold")
     (6.30824, 1e-06)-DP by advanced composition, k-fold
     """
-    e, d = losses(epsilon, delta)
+    e, d = epsilon_delta_pairs(epsilon, delta)
     times, paid = rational(count("n", n, 0, MOST)), _probability("slack", slack)
     choice("form", form, get_args(Form))
     failure = min((paid + times * total(d)).upper, 1.0)

@@ -207,7 +207,7 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     raise domain(name, value, f"one of {', '.join(map(repr, allowed))}")
 
 
-def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
+def epsilon_delta_pairs(epsilon: Any, delta: Any) -> tuple[Array, Array]:
     """Check 0 <= epsilon < inf and 0 <= delta <= 1: return both, broadcast to one shape and flattened."""
     e, d = reals_between("epsilon", epsilon, 0, math.inf), reals_between("delta", delta, 0, 1)
     if np.isinf(e).any():
@@ -216,7 +216,7 @@ def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
         e, d = np.broadcast_arrays(e, d)
     except ValueError as error:
         raise DomainError(
-            f"epsilon and delta must have one shape, got {shown(epsilon)} and {shown(delta)}"
+            f"epsilon and delta must broadcast to one shape, got {shown(epsilon)} and {shown(delta)}"
         ) from error
     return e.ravel(), d.ravel()
 

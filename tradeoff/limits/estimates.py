@@ -20,7 +20,17 @@ from scipy.special import ndtr
 from tradeoff.accounting.lattice.place import common_spacing
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import BOUND, limited
-from tradeoff.curves.parameters import MAX_LOSS, MOST, Number, Numbers, choice, count, is_symbol, losses, real
+from tradeoff.curves.parameters import (
+    MAX_LOSS,
+    MOST,
+    Number,
+    Numbers,
+    choice,
+    count,
+    epsilon_delta_pairs,
+    is_symbol,
+    real,
+)
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import KindError
 from tradeoff.families.approximate_dp import Identity, TotalVariation
@@ -214,7 +224,7 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
         epsilon, delta = real("epsilon", epsilon, 0, open_high=True), real("delta", delta, 0, 1)
         mu, lost = sympy.sqrt(n) * epsilon, 1 - sympy.exp(-n * convert_number(delta))
     else:
-        e, d = losses(epsilon, delta)
+        e, d = epsilon_delta_pairs(epsilon, delta)
         mu = math.sqrt(n) * math.hypot(*e.tolist())
         lost = -math.expm1(-n * math.fsum(d.tolist()))
     return ApproximateCurve(
@@ -318,15 +328,16 @@ def attach_masses(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_
 
 
 def _expanded(cumulants: Sequence[float], t: Array, span: float, sign: int) -> Array:
-    """Estimate P(S <= t), or P(S > t) for a sign of -1, of a sum S with these four ``cumulants``.
+    """Estimate P(S <= t), or P(S > t) for a sign of -1, of a sum S with these four ``cumulants``, unclipped.
 
     For a ``span`` above 0, that of a lattice on which S lies, t must be points of it.
 
     At the midpoint t + span/2 of two lattice points the sum's law is met by the expansion whose cumulants are
-    those of the sum less those of the uniform law on an interval of length span (Kolassa, McCullagh 1990).
+    those of the sum less those of the uniform law on an interval of length span, Sheppard's correction
+    (Kolassa, McCullagh 1990).
     """
     mean, variance, third, fourth = cumulants
-    variance = max(variance - span**2 / 12, 1e-3 * variance)
+    variance = max(variance - span**2 / 12, 1e-3 * variance)  # above 0, however wide the span
     sd = math.sqrt(variance)
     skewness, kurtosis = third / variance / sd, fourth / variance / variance
     kurtosis += min(span / sd, 1e40) ** 4 / 120  # wider spans add more than a probability, which is clipped

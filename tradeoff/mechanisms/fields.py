@@ -29,6 +29,7 @@ class Declared:
         return {}
 
     def __post_init__(self) -> None:
+        """Replace fields by checked values, but None where it means an absent one; check them together."""
         for each in fields(self):  # type: ignore[arg-type]  # a dataclass
             value = getattr(self, each.name)
             if "check" in each.metadata and not (value is None and each.default is None):
