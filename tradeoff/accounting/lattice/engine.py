@@ -57,7 +57,7 @@ class TruncatedPLD(PrivacyLossDistribution):
         return Atoms(*(each[(atoms.loss >= self.low) & (atoms.loss <= self.high)] for each in atoms))
 
     def sketch(self) -> PlanningPoints:
-        """Return the points inside, and the next one on each side, moved to the end so that nodes reach it."""
+        """Return the points inside, and the next one on each side, at the end itself: nodes reach it then."""
         loss, log_p = self.law.sketch()
         first = max(int(np.searchsorted(loss, self.low)) - 1, 0)
         last = int(np.searchsorted(loss, self.high, side="right")) + 1
