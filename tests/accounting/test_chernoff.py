@@ -65,8 +65,7 @@ def test_epsilon_in_far_tail_is_finite(laws, counts, delta):
 @given(pairs, st.floats(-20.0, 20.0))
 def test_chord_bounds_beta(pair, t):
     law, truth = pair
-    product = Composition([law], [1])
-    (bound,) = product._chord(np.array([float(truth.p_above(arb(t)))]))
+    (bound,) = Composition([law], [1])._chord(np.array([float(truth.p_above(arb(t)))]))
     assert bound.item() >= (1 - truth.q_above(arb(t))) * (1 - 1e-15) - 1e-15
 
 

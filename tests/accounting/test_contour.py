@@ -79,8 +79,7 @@ def drawn(law, c):
 def test_transform_holds_truth_within_errors(law, c, scaled, share):
     """``scaled``: frequencies in units of the tilted standard deviation."""
     result = drawn(law, c)
-    spread = Cumulant([(law.sketch(), 1)])(c)[2]
-    y = np.minimum(np.sort(scaled) / np.sqrt(max(spread, 1e-4)), 40.0)
+    y = np.minimum(np.sort(scaled) / np.sqrt(max(Cumulant([(law.sketch(), 1)])(c)[2], 1e-4)), 40.0)
     true = Moment(law, c, 2 * float(y[-1]))
     assert abs(true.log_m() - result.log_m) <= result.log_m_error
     if isinstance(result, QuadratureTransform):

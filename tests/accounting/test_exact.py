@@ -104,8 +104,7 @@ def test_exact_delta_with_tiny_atoms_holds_truth(log_mass, size):
     log_p = np.append(np.full(size, log_mass + math.log(share)), log_mass)
     loss = 5 + 1e-3 / size * np.arange(size + 1)
     atoms = law_of(loss, map(arb, log_p.tolist()))
-    rest = float((1 - atoms.sums[-1][0]).log())
-    law = AtomicLaw(np.append(-1e-3, loss), np.append(rest, log_p))
+    law = AtomicLaw(np.append(-1e-3, loss), np.append(float((1 - atoms.sums[-1][0]).log()), log_p))
     (low,), (high,) = ExactEngine(law, 0.0).answer("delta", np.array([4.9]), None)
     check(Bounds(low, high), atoms.stick(ball(4.9).exp()) - atoms.at_plus)
 

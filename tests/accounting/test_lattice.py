@@ -16,7 +16,7 @@ from tests.truth.claims import check
 from tests.truth.continuous import Gaussian, Gaussians
 from tests.truth.operators import Product
 from tradeoff.accounting.engine import APART, _Answers
-from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, Window, compose
+from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, Window, _log_sum, compose
 from tradeoff.accounting.lattice.engine import (
     Direction,
     LatticeEngine,
@@ -177,6 +177,19 @@ def test_table_left_of_window_holds_truth(sigma):
     spec = Product(((PureDP(1.0), 1), (Gaussian(sigma), 1)))
     for at, below, above in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
         check(to.Bounds(below, above), spec.delta(at))
+        assert not 0 <= at <= 0.9 or below > float(spec.delta(at)) * 0.95
+        assert at < -0.5 or above < 0.8
+
+
+@given(st.lists(st.tuples(st.integers(-5000, 5000), st.floats(-740, 0)), min_size=1), log_uniform(1e-3, 10.0))
+def test_log_sum_of_underflowing_masses_errs_within_bounds(terms, t):
+    index, log = map(np.array, zip(*terms, strict=True))
+    vector = np.exp(log)
+    result, size = _log_sum(vector, t * index)
+    with mp.workdps(40):
+        steps = (t * index).tolist()
+        truth = mp.log(mp.fsum(v * mp.exp(k) for v, k in zip(vector.tolist(), steps, strict=True)))
+        assert abs(result - truth) <= 20 * 2.0**-53 * size + 1e-12 or result > truth
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.12589254, 0.3, 0.49])

@@ -54,8 +54,7 @@ def test_code_in_the_tables_of_the_cheat_sheet_runs(tmp_path, monkeypatch):
     assert len(cells) > 40
     for code in cells:
         if not re.match(r"\w+=", code):  # a keyword of the call next to it
-            name = code.removeprefix("to.").partition("(")[0]
-            eval(code, words | pairs.get(name, {}))
+            eval(code, words | pairs.get(code.removeprefix("to.").partition("(")[0], {}))
 
 
 def test_the_readme_opens_with_code_a_figure_and_two_commands_and_has_the_version():

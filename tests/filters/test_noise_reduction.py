@@ -234,8 +234,7 @@ def test_boundary_and_laplace_sessions_pay_ex_post_and_doubling_draws_afresh():
     for time in (1000.0, 200.0, 100.0):
         session.refine(time)
     assert budget.spent.epsilon == pytest.approx(psi(100.0))
-    other = BrownianMechanism(5.0, filter=budget, boundary=MixtureBoundary(1e-6, 60.0), rng=2)
-    other.refine(1000.0)
+    BrownianMechanism(5.0, filter=budget, boundary=MixtureBoundary(1e-6, 60.0), rng=2).refine(1000.0)
     assert budget.spent.delta == pytest.approx(2e-6)
     with pytest.raises(BudgetExceeded) as caught:
         session.refine(10.0)

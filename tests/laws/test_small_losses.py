@@ -46,8 +46,7 @@ def test_moments_with_negligible_finite_mass_are_refused():
         with pytest.raises(PrecisionError, match="no mass in floats"):
             question(leak)
     assert to.limits.kl(~leak).lower == math.inf
-    apart = to.PiecewiseLinear([0, 1 - Fraction(1, 10**330)], [Fraction(1, 2), 0])
-    result = to.limits.kl(apart)
+    result = to.limits.kl(to.PiecewiseLinear([0, 1 - Fraction(1, 10**330)], [Fraction(1, 2), 0]))
     assert result.lower <= math.log(2) + 1e-12
     assert result.upper == math.inf
 

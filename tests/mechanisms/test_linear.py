@@ -214,8 +214,7 @@ def test_contributions_chosen_by_outputs_stay_within_bounds():
         for t in range(4):
             x[:, t % 2, t] = np.where(last >= 0, 1.0, -1.0)
             means = x @ rows[t] / sigma
-            own = np.where(bins < 0, 0.0, means[np.arange(size), bins])
-            last = rng.standard_normal(size) + own
+            last = rng.standard_normal(size) + np.where(bins < 0, 0.0, means[np.arange(size), bins])
             loss += means * last[:, None] - means**2 / 2
         return np.exp(loss).mean(axis=1)
 

@@ -256,8 +256,7 @@ def of_gumbels(order, *, reverse):
 @pytest.mark.parametrize("share", [1e-9, pytest.param(5e-7, marks=pytest.mark.slow), 0.5])
 def test_renyi_counts_losses_with_overflowing_exponentials(other, loss, variance, order, share):
     """Masses of such losses are not floats either: upper bounds fell below lower ones."""
-    f = to.mixture({to.LocationShift(gumbel_r(), 1.0): 1 - share, other: share})
-    result = f.bounds.renyi(order)
+    result = to.mixture({to.LocationShift(gumbel_r(), 1.0): 1 - share, other: share}).bounds.renyi(order)
     with mpmath.workdps(60):
         a, w = mpmath.mpf(order), mpmath.mpf(share)
         far = mpmath.exp((a - 1) * (loss + (a - 1) * mpmath.mpf(variance) / 2))

@@ -164,8 +164,7 @@ def test_sweep_composes_equal_products_once_and_streams_rows_before_a_failure(mo
 @pytest.mark.parametrize("arguments", [[], ["sweep.csv"]])
 def test_ray_example_runs(arguments, tmp_path, monkeypatch, capsys):
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
-    sequential = joblib._parallel_backends.SequentialBackend
-    register = partial(joblib.register_parallel_backend, "ray", sequential)
+    register = partial(joblib.register_parallel_backend, "ray", joblib._parallel_backends.SequentialBackend)
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=lambda **_: None))
     monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "ray.util.joblib", SimpleNamespace(register_ray=register))

@@ -55,8 +55,7 @@ RECORDED = recorded()
 
 @pytest.mark.parametrize("trusted", TRUSTED, ids=lambda each: each.name)
 def test_no_error_exceeds_its_charge(trusted):
-    drawn = trusted.draw(np.random.default_rng(random.getrandbits(64)), 40)
-    x = np.hstack([RECORDED[trusted.name], drawn])
+    x = np.hstack([RECORDED[trusted.name], trusted.draw(np.random.default_rng(random.getrandbits(64)), 40)])
     shares = trusted.shares(x)
     assert (shares <= 1).all(), (x[:, ~(shares <= 1)], shares)
 

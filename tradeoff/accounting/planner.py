@@ -234,8 +234,8 @@ class Composition:
                 Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started)
             )
             enough = np.full(len(at), WIDTHS[engine.name][question].enough if tol is None else tol)
-            if tol is None and question == "epsilon":  # relative to a large epsilon
-                enough *= np.where(np.isfinite(high), np.maximum(high, 1.0), 1.0)
+            if tol is None and question == "epsilon":  # relative to a large epsilon, and less for a tiny one
+                enough *= np.where(np.isfinite(high), np.where(high < 0.01, 0.05, np.maximum(high, 1.0)), 1.0)
                 enough *= len(self.laws) if len(self.laws) > 6 else 1  # the lattice of many laws is wide
             waiting = waiting & ~(reached <= enough)
             if not waiting.any():

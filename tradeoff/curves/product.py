@@ -180,7 +180,9 @@ class Tensor(TradeOff):
             answer = self._answer_scaled if self.is_scaled else self._engines.answer
             low[inside], high[inside] = answer("beta", alpha[inside], tol)
         # Next to a kink, where nearly all losses are one, enclosures about single losses do not meet.
-        if (wide := inside & (high - low > max(1e-3, tol or 0.0))).any():
+        # Past e^700 there are no slopes to search.
+        wide = inside & (high - low > max(1e-3, tol or 0.0))
+        if wide.any() and not 700 < self.sup_loss < np.inf:
             below, above = beta_from_delta(self, alpha[wide], tol)
             low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
         return low, high

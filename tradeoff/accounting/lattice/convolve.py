@@ -52,13 +52,48 @@ class ProfileTable(Enclosure):
     def delta(self, epsilon: Array) -> Pair:
         """Bound delta(epsilon): chords of upper bounds are above it, the polygon of lower ones below.
 
-        Outside the table the last upper bound holds to its right, and 1 on its left.
+        Outside the table the last upper bound holds to its right, and convexity bounds it on its left.
         """
         upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
         lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
-        upper = np.minimum(upper * (1 + 16 * UNIT), 1.0)
+        before, after = self._left_of(epsilon)
+        lower, upper = np.maximum(lower, before), np.minimum(np.minimum(upper, after) * (1 + 16 * UNIT), 1.0)
         least = np.maximum(-np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT), self.leak)
         return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
+
+    def _left_of(self, epsilon: Array) -> Pair:
+        """Bound delta left of two nodes, and by 0 and 1 right of them: in s = e^epsilon it is convex, 1 at 0.
+
+        So it is above the chord of a lower bound and an upper one further right, prolonged, and below the
+        chord from 1 to an upper bound.
+        """
+        a, lower, slope = self._chord_on_left
+        b, upper = self._chord_from_1
+        before = lower - slope * np.expm1(np.minimum(epsilon - a, 0.0))
+        after = upper - (1 - upper) * np.expm1(np.minimum(epsilon - b, 0.0))
+        return np.where(epsilon < a, before, 0.0), np.where(epsilon < b, after, 1.0)
+
+    @cached_property
+    def _chord_on_left(self) -> tuple[float, float, float]:
+        """Return the node of the greatest lower bound, this, and the steepest fall of a chord from there.
+
+        That is -d/ds times the s of the node, over chords to upper bounds on its right, or 0 if none falls.
+        Each slope is known to 8 units and those of a width, which expm1 takes 1 + width times.
+        """
+        k = int(np.argmax(self.lower))
+        a, lower = float(self.below[k]), float(self.lower[k])
+        width = self.above - a
+        widest = 30.0  # chord, in nats, that is prolonged to the left
+        near = (width > 0) & (width < widest)
+        with np.errstate(over="ignore"):  # of nothing known, far below 0
+            slopes = (lower - self.upper[near]) / np.expm1(width[near]) * (1 - (16 + 4 * widest) * UNIT)
+        return a, lower, float(np.max(slopes, initial=0.0))
+
+    @cached_property
+    def _chord_from_1(self) -> tuple[float, float]:
+        """Return the node and upper bound where the steepest chord ends that begins at 1 where s = 0."""
+        k = int(np.argmax((1 - self.upper) * np.exp(-np.maximum(self.above, -700.0))))
+        return float(self.above[k]), float(self.upper[k])
 
     @cached_property
     def _monotone(self) -> Pair:
@@ -252,14 +287,30 @@ def _bound_tail(
     exponent = -t * h * edge
     size, rounds = abs(exponent), 0
     for factor, vector in zip(factors, vectors, strict=True):
-        steps = t * h * factor.index
-        peak, farthest = float(np.max(steps)), float(np.max(np.abs(steps)))
-        log_moment = math.log(float(np.sum(vector * np.exp(steps - peak))) + len(vector) * TINY)
-        exponent += factor.count * (peak + log_moment)
-        size += factor.count * (farthest + abs(log_moment))
+        log_sum, terms = _log_sum(vector, np.asarray(t * h * factor.index))
+        exponent += factor.count * log_sum
+        size += factor.count * terms
         rounds += factor.count
     exponent += 1e-6 + UNIT * (64 * rounds + (16 + len(factors)) * size)
     return math.exp(exponent) if exponent < 700 else math.inf
+
+
+def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
+    """Return log sum vector e^steps, and the size of the numbers that it is made of, for its rounding.
+
+    The largest step is taken out; or the largest term, of two units more for its logarithm, where the vector
+    underflows that far from its heavy masses. Entries of 0 stay 0: they are far below a transform's error.
+    """
+    peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
+    total = float(np.sum(vector * np.exp(steps - peak)))
+    # A smaller sum of terms may have lost its largest ones to underflow.
+    if total < 1e-290:
+        log = np.log(vector[vector > 0])
+        steps, size = steps[vector > 0] + log, size + float(np.max(np.abs(log)))
+        peak = float(np.max(steps))
+        total = float(np.sum(np.exp(steps - peak)))
+    log_moment = math.log(total + len(vector) * TINY)
+    return peak + log_moment, size + abs(log_moment)
 
 
 def tabulate(
