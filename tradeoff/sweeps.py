@@ -160,7 +160,7 @@ class Table(Exported, Displayed):
 
 
 @advise_keywords(
-    lambda axes: f"write sweep(function, {shown(axes)})" if all(map(np.ndim, axes.values())) else ""
+    lambda axes: "" if any(map(_is_single, axes.values())) else f"write sweep(function, {shown(axes)})"
 )
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
     """Tabulate a function at every point of a grid, the product of its axes.
@@ -200,6 +200,12 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), len(grid))
 
 
+def _is_single(values: Any) -> bool:
+    """Return whether the values of an axis are one value, or have no length."""
+    single = isinstance(values, str | bytes | Mapping) or getattr(values, "shape", None) == ()
+    return single or not hasattr(values, "__len__")
+
+
 def stream(
     function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1
 ) -> Iterator[dict[str, Any]]:
@@ -220,8 +226,7 @@ def stream(
     for name, values in grid.items():
         if not isinstance(name, str):
             raise domain("an argument of grid", name, "a str")
-        single = isinstance(values, str | bytes | Mapping) or getattr(values, "shape", None) == ()
-        if single or not hasattr(values, "__len__") or len(values) == 0:
+        if _is_single(values) or len(values) == 0:
             raise domain(f"grid[{name!r}]", values, "a non-empty sequence of values")
     if not callable(function):
         raise domain("function", function, f"callable with {', '.join(grid)}")

@@ -8,10 +8,10 @@ without an answer. Two neighbours with verdicts that differ are the bracket, of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -83,9 +83,13 @@ class Calibration(Displayed):
         )
 
 
-def advise_target(call: str, given: Mapping[str, Any]) -> str:
-    """Return the remedy for the keys of a target that are ``given`` as keywords; "" for other keywords."""
-    return f"write {call}, {shown(given)})" if set(given) <= set(chain(*KINDS)) else ""
+def advise_target(call: str, given: Mapping[str, Any], loss: Collection[str] = ()) -> str:
+    """Return the remedy for keys of a target, of one of the losses named, ``given`` as keywords; else ""."""
+    for names in KINDS:
+        if set(given) <= set(names) and (not loss or names[0] in loss):
+            values = (f"{name!r}: {shown(given[name]) if name in given else '...'}" for name in names)
+            return f"write {call}, {{{', '.join(values)}}})"
+    return ""
 
 
 @advise_keywords(partial(advise_target, "calibrate(build"))
@@ -109,11 +113,11 @@ def calibrate(
         orders of a curve that is not symmetric count.
     target
         ``{"epsilon", "delta"}`` (a loss in nats, a probability), ``{"mu", "failure"}`` (failure left out:
-        1e-10, and 0 for a Gaussian curve, as ``gdp``), ``{"beta", "alpha"}`` (at least that type II error),
-        ``{"advantage"}`` (of the best attack: the total variation distance), ``{"bayes_risk", "prior"}`` (at
-        least that risk), ``{"curve"}`` (at least that curve), or at most that ``{"tpr", "fpr"}``,
-        ``{"success", "baseline"}``, ``{"precision", "recall", "prior"}`` or ``{"posterior", "outcome",
-        "prior"}`` of ``risks``.
+        1e-10, and 0 for a Gaussian curve, as ``gdp``, or a mu of 0), ``{"beta", "alpha"}`` (at least that
+        type II error), ``{"advantage"}`` (of the best attack: the total variation distance),
+        ``{"bayes_risk", "prior"}`` (at least that risk), ``{"curve"}`` (at least that curve), or at most that
+        ``{"tpr", "fpr"}``, ``{"success", "baseline"}``, ``{"precision", "recall", "prior"}`` or
+        ``{"posterior", "outcome", "prior"}`` of ``risks``.
     between
         Two positive numbers (integers from 0 if ``integer``) of which one meets the target; default: searched
         between :math:`10^{-12}` and :math:`10^{12}`.
@@ -433,11 +437,11 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
 
 def _mu(mu: Any, failure: Any = None) -> Target:
     m = number("mu", mu, 0, math.inf, open_high=True)
-    q = number("failure", DEFAULT_FAILURE if failure is None else failure, 0, 1, open_high=True)
+    q = number("failure", 0.0 if failure is None else failure, 0, 1, open_high=True)
     if m == 0:  # f >= f_{0,q}: the total variation is at most q
         return _distance(q)
-    question = f"mu at failure = {exactly(q)}" + " (0 if Gaussian)" * (failure is None)
-    return Target(question, m, lambda f, _: least(f, failure).mu, float, takes_width=False)
+    stated = f"{DEFAULT_FAILURE:g} (0 if Gaussian)" if failure is None else exactly(q)
+    return Target(f"mu at failure = {stated}", m, lambda f, _: least(f, failure).mu, float, takes_width=False)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
