@@ -131,9 +131,10 @@ def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
     def advise(kind: str, name: str) -> str:
-        counts = {"steps", "count", "n", "rounds", "num_steps", "epochs"}
+        counts = {"steps", "count", "n", "rounds", "num_steps", "epochs", "num_epochs"}
         if name in counts and SYNONYMS.get(name) not in names:
-            return f"the number of runs is that of a Plan, or of {kind}(...).guarantee(n)"
+            rounds = ", epochs over sample_rate," if "epochs" in name and "sample_rate" in names else ""
+            return f"the number of runs{rounds} is that of a Plan, or of {kind}(...).guarantee(n)"
         return suggest(name, names) or f"its parameters are {', '.join(names)}"
 
     @wraps(function)
