@@ -16,6 +16,7 @@ from tradeoff.display import exactly, plain, rounded
 from tradeoff.errors import DomainError, TradeOffError
 
 if TYPE_CHECKING:
+    from tradeoff.curves.contract import TradeOff
     from tradeoff.filters import Entry, Filter, Ledger
 
 File = Annotated[Path, Parameter(help="A ledger.")]
@@ -110,8 +111,7 @@ def spend(
         raise DomainError(f"{flag_of(key)} {rest if key == 'kind' else flags}") from error
     plan = Plan({mechanism: count}, adjacency)  # type: ignore[arg-type]  # checked there
     entry = ledger.spend(mechanism if count == 1 else plan, head=head)
-    note = ledger.filter.note_sampling(mechanism.curve())
-    _print(f"{file}: {_describe(entry, note)}")
+    _print(f"{file}: {_describe(entry, mechanism.curve())}")
 
 
 @app.command
@@ -187,8 +187,8 @@ def _ledger(file: Path) -> Ledger:
     return Ledger(file)
 
 
-def _describe(entry: Entry, note: str = "") -> str:
-    """Describe the filter of an entry in four lines, with a note on the step, such as that on sampling."""
+def _describe(entry: Entry, curve: TradeOff | None = None) -> str:
+    """Describe the filter of an entry in four lines, with a note if its step is a curve that is sampled."""
     from tradeoff.filters import Filter, ZCDPFilter
     from tradeoff.filters.base import SLACK, format_amount
     from tradeoff.intervals.bounds import Bounds
@@ -204,14 +204,15 @@ def _describe(entry: Entry, note: str = "") -> str:
     if notion := notions.get(filter_.kind):
         promise = f"{notion.format(**values)}, within a factor of 1 + {SLACK:g}"
     if isinstance(filter_, ZCDPFilter):  # whose spent rho has no meaning next to its epsilon
-        promise = f"({exactly(filter_.epsilon)}, {exactly(filter_.delta)})-DP"
+        promise = "({epsilon}, {delta})-DP".format(**values)
         spent_rho, rho = filter_.spent[0], filter_.budget[0]
         percent = (100 * Bounds.of(spent_rho) / rho).upper if rho else 0.0
         share = f", {rounded(percent, 'upper', 3)} % of its rho spent"
+    promise += "".join(f"; assumes: {each}" for each in filter_.assumptions)
     return "\n".join(
         [
             f"{filter_.kind} filter of {given}; budget {budget}",
-            f"step {entry.step}: spent {spent}, remaining {remaining}{note}",
+            f"step {entry.step}: spent {spent}, remaining {remaining}{filter_.note_sampling(curve)}",
             f"promise for all steps, later ones included{share}: {promise}",
             f"head {entry.hash}",
         ]

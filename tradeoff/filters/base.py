@@ -147,9 +147,9 @@ class StepRecord(ThreadSafe, Declared, ABC):
 
     def _record(self, step: object, curve: object, cost: tuple[float, ...]) -> None:
         """Count a granted step, with its adjacency, assumptions and cost; ``curve`` is that of ``_read``."""
+        self._note = self.note_sampling(curve) or self._note  # before all else, as it evaluates the curve
         self.adjacency = getattr(step, "adjacency", None) or self.adjacency
         self.steps += 1
-        self._note = self.note_sampling(curve) or self._note
         self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(curve, "assumptions", ()))))
         self.totals = tuple(map(add, self.totals, map(Fraction, cost)))
 
