@@ -33,7 +33,7 @@ from tradeoff.families.approximate_dp import Identity, PureDP, TotalVariation
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LogConcaveShift
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import exp, rational
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
@@ -96,13 +96,12 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
 class Witness(NamedTuple):
     """Type I error at which one curve is below the other, and a lower bound on the difference in beta.
 
-    If ``alpha`` is NaN, the curves differ where floats near 1 do not resolve beta: then ``gap`` is a lower
-    bound on the difference in delta at ``epsilon``.
+    If beta resolves no difference, ``alpha`` is None, and ``gap`` bounds that in delta at ``epsilon``.
     """
 
-    alpha: float
+    alpha: float | None
     gap: float
-    epsilon: float = math.nan
+    epsilon: float | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class Verdict:
     >>> verdict.at_least, verdict.at_most
     (False, False)
     >>> verdict
-    f is not at least g: at alpha = 0.317 it is lower by at least 0.0101
+    f is not at least g: at alpha = 0.317 it is lower by at least 0.0100
     f is not at most g: at alpha = 0.0805 it is higher by at least 0.125
     """
 
@@ -145,10 +144,9 @@ class Verdict:
             if verdict is None:
                 text = f"whether f is {relation} g is undecided: the bounds of the curves overlap"
             if witness:
-                at = f"alpha = {witness.alpha:.3g} it is {sides[0]}"
-                if math.isnan(witness.alpha):
-                    at = f"epsilon = {witness.epsilon:.3g} its delta is {sides[1]}"
-                text += f": at {at} by at least {witness.gap:.3g}"
+                alpha, gap, epsilon = witness
+                at = f"epsilon = {epsilon:.3g} its delta" if alpha is None else f"alpha = {alpha:.3g} it"
+                text += f": at {at} is {sides[alpha is None]} by at least {decimal(gap, '.3g', up=False)}"
             sentences.append(text)
         return "\n".join(sentences)
 
@@ -203,7 +201,7 @@ def _search_deltas(f: TradeOff, g: TradeOff) -> Witness | None:
         gap = Bounds.of(one.bounds.delta(grid).lower) - two.bounds.delta(grid).upper
         gap = gap if sign > 0 else exp(-grid) * gap  # delta at -eps is a line plus e^-eps that of the inverse
         if len(grid) and (least := float(np.max(gap.lower))) > 0:
-            return Witness(math.nan, least, sign * float(grid[np.argmax(gap.lower)]))
+            return Witness(None, least, sign * float(grid[np.argmax(gap.lower)]))
     return None
 
 
