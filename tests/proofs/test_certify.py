@@ -329,11 +329,11 @@ def test_every_number_of_the_laws_counts_and_other_texts_are_refused(tmp_path, e
         (Certificate.from_json, '{"format": 4}', "format must be 5, got 4"),
         (Certificate.from_json, FIELDS, "not a certificate: .*'extra'"),
         (read_certificates, tmp_path, "cannot be read: Is a directory"),
-        (to.verify, "{}", "must be a tradeoff.proofs.Certificate"),
+        (to.verify, "{}", "must be a tradeoff.proofs.Certificate, got '{}'; its from_json reads"),
     ):
         with pytest.raises(DomainError, match=message):
             read(text)
-    written = Certificate("delta", 1.0, 0.0, 1.0, "one", factors(*[(RESPONSE, 2)] * 12), exact=False)
+    written = Certificate("delta", 1.0, 0.0, 1.0, "one", factors(*[(RESPONSE, 2)] * 12), exact="yes")
     assert re.search(r"for both orders of 2 x response\(epsilon=0.3\) and .*; not exact: ", str(written))
     laws = [factor["law"] for factor in json.loads(epsilon.to_json())["factors"]]
     step = next(k for k, law in enumerate(laws) if law["kind"] == "thinned")

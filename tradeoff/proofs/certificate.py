@@ -72,7 +72,7 @@ class Certificate:
         alike = all(each["law"]["kind"] in {"gaussian", "laplace", "response"} for each in self.factors)
         order = "both orders" if self.orders == "both" or alike else "one order"
         laws = " and ".join(f"{each['count']} x {describe(each['law'])}" for each in self.factors)
-        laws += "" if self.exact else "; not exact: these laws are of a bound on the mechanism"
+        laws += "" if self.exact is True else "; not exact: these laws are of a bound on the mechanism"
         return f"{self.lower!r} <= {self.question}({self.at!r}) <= {self.upper!r} for {order} of {laws}"
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from flint import arb, ctx
 
-from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
+from tradeoff.errors import TradeOffError, VerificationError, domain
 from tradeoff.proofs.certificate import Certificate, Description
 from tradeoff.proofs.verify.contour import AtomSum, Contour, Product
 from tradeoff.proofs.verify.laws import Check, Verification, outward, real, require
@@ -40,7 +40,8 @@ def verify(certificate: Certificate) -> Verification:
     ['>=', '<=']
     """
     if not isinstance(certificate, Certificate):
-        raise DomainError(f"certificate must be a tradeoff.proofs.Certificate, got {shown(certificate)}")
+        remedy = "its from_json reads a text"
+        raise domain("certificate", certificate, "a tradeoff.proofs.Certificate", remedy)
     malformed = AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
     try:
         for effort in range(len(EFFORTS)):
