@@ -284,7 +284,7 @@ def report(
     plan: Source,
     *,
     output: Output,
-    failure: float = 1e-10,
+    failure: float | None = None,
     registry: Flag = False,
     questions: Questions = terminal.NO_QUESTIONS,
 ) -> None:
@@ -292,7 +292,7 @@ def report(
 
     Args:
         output: HTML file to write; it opens without a network.
-        failure: Probability that the reported mu may leave out.
+        failure: Probability that mu may leave out; default: 1e-10, or 0 if all mechanisms are Gaussian.
         registry: Write instead an entry for the registry of deployments of differential privacy, as JSON;
             null marks facts that no plan has.
     """

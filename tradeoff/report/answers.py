@@ -198,7 +198,7 @@ def describe_sampling(plan: Plan) -> list[str]:
     ]
 
 
-def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -> str:
+def statement(plan: Plan | Mechanism, *, delta: float, failure: float | None = None) -> str:
     r"""Return a paragraph that states the guarantee of a plan, for a paper, numbers rounded to the safe side.
 
     It covers the mechanisms, :math:`(\varepsilon, \delta)`, :math:`\mu`, membership attacks, and the limits
@@ -208,7 +208,7 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     ----------
     plan : a plan, or a mechanism that runs once
     delta : probability in [0, 1] at which epsilon is stated
-    failure : failure probability of the Gaussian guarantee, in [0, 1]
+    failure : failure probability of the Gaussian guarantee, in [0, 1]; default: that of ``gdp``
 
     Examples
     --------
@@ -235,7 +235,8 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
         least = rounded(f.mass_at_plus_infinity, "upper", 4)
         raise domain("delta", delta, f"so large that epsilon is finite, above {least}")
     least = rounded(max(epsilon.lower, 0.0), "lower", 4)
-    most, mu = rounded(max(epsilon.upper, 0.0), "upper", 4), rounded(f.gdp(failure=failure).mu, "upper", 4)
+    most, reduction = rounded(max(epsilon.upper, 0.0), "upper", 4), f.gdp(failure=failure)
+    unless = f" except with probability {reduction.failure:g}" if reduction.failure else ""
     described = []
     for mechanism, n in plan.mechanisms.items():  # the neighbours have a sentence of their own
         values = {k: f"{v:.6g}" if isinstance(v, float) else v for k, v in mechanism.parameters().items()}
@@ -250,7 +251,7 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float = 1e-10) -
     sentences = [
         f"The release consists of {listed}.",
         f"For data sets that differ {change} {records}, it is ({most}, {delta:g})-DP{both}",
-        f"and {mu}-GDP except with probability {failure:g}.",
+        f"and {rounded(reduction.mu, 'upper', 4)}-GDP{unless}.",
         "A membership attack with a false-positive rate of 1 % has a true-positive rate of at most",
         f"{rounded(power.upper, 'upper', 3)} %, and the advantage of any attack (true-positive minus",
         f"false-positive rate) is at most {rounded(f.delta(0.0), 'upper', 4)}.",

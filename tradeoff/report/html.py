@@ -158,12 +158,13 @@ def _certify_answers(curve: TradeOff, answers: Answers) -> tuple[list[Sequence[s
 def _describe_reduction(reduction: Reduction) -> str:
     """Return paragraphs on mu, its failure probability and its regret."""
     failure = exactly(reduction.failure)
+    unless = f", except with probability {failure}" if reduction.failure else ""
     if reduction.reason is not None:
         return f"<p>No finite μ holds with failure {failure}: {escape(reduction.reason)}.</p>"
     mu, regret = rounded(reduction.mu, "upper", 6), rounded(reduction.regret, "upper", 3)
     return (
-        f"<p>The guarantee is at least as private as one Gaussian release with <strong>μ = {mu}</strong>, "
-        f"except with probability {failure}; this is proved for every type I error. "
+        f"<p>The guarantee is at least as private as one Gaussian release with <strong>μ = {mu}</strong>"
+        f"{unless}; this is proved for every type I error. "
         "Telling two neighbours apart is then at least as hard as telling N(0, 1) from N(μ, 1): "
         "μ = 0 is perfect privacy, and smaller is more private.</p>"
         "<p>For every prior belief of an attacker, the true probability of an error is at most "
