@@ -253,7 +253,7 @@ def file_name(path: Any) -> Path:
 def shown(value: Any) -> str:
     """Return a value for an error message, on one line and at most 240 characters."""
     try:
-        text = re.sub(" at 0x[0-9a-fA-F]+(?=>)", "", " ".join(repr(value).split()))  # an address says nothing
+        text = re.sub(" at 0x[0-9a-fA-F]+(?=>)", "", " ".join(repr(value).split()))  # without addresses
     except ValueError:  # Python prints no integer of more than 4300 digits
         return f"<{type(value).__name__} of thousands of digits>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."

@@ -126,7 +126,7 @@ def test_messages_round_amounts_to_the_safe_side():
     assert remaining <= Fraction(result.remaining)
     assert limit == Fraction("0.7")
     assert written(repr(budget), ": # of # spent") == [spent, limit]
-    with pytest.raises(BudgetExceeded, match="sampling is not counted here, but by a SampledFilter"):
+    with pytest.raises(BudgetExceeded, match="sampling is not counted here: a SampledFilter"):
         budget.spend(to.mechanisms.SubsampledGaussian(1.0, 0.01))
     assert repr(to.filters.GDPFilter(1)).endswith(": 0 of 1 spent in 0 steps")
     (budget := to.filters.GDPFilter(1)).spend(to.mechanisms.SubsampledGaussian(1 / 0.3, 0.01))

@@ -101,6 +101,7 @@ kind = "custom"; curve = '{' => mechanism[1].curve: the text is not that of a sa
 kind = "custom"; curve = '{"schema": 1, "tradeoff": {"kind": "gaussian", "mu": 1e-400}}' => 1e-400 is outside
 kind = "gaussian"; sigma = 1 => sensitivity, count; did you mean noise_multiplier?
 kind = "subsampled-gaussian"; epochs = 3 => group_size, count; count is the number of steps, epochs over
+kind = "subsampled-gaussian"; num_epochs = 3 => group_size, count; count is the number of steps, epochs over
 kind = "laplace"; scale = 1; steps = 3 => sensitivity, count; did you mean count?
 kind = "subsampled-gaussian"; noise_multiplier=1; sample_rate=1; scheme="without-replacement" => ; set the
 kind = "laplace"; scale = 1; scael = 1 => line 5: mechanism[1].scael is not known; allowed: scale, sensitivity

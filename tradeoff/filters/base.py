@@ -129,7 +129,7 @@ class StepRecord(ThreadSafe, Declared, ABC):
         """Return the end of a sentence about a sampled step, if this class ignores sampling."""
         if self.counts_sampling or not is_sampled(curve):
             return ""
-        text = "; the gain of sampling is not counted here, but by a SampledFilter or a RenyiFilter"
+        text = "; the gain of sampling is not counted here: a SampledFilter or a RenyiFilter counts it"
         return f"{text} (in the command: ledger init with --noise-multiplier or --order)"
 
     def _charge(self, step: Any) -> tuple[Any, tuple[float, ...]]:

@@ -85,7 +85,7 @@ def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
     if not (isinstance(word, str) and word in allowed):
         common = _COMMON_WORDS.get(str(word))
         hint = f"did you mean {common}?" if common in (*allowed, "count") else suggest(str(word), allowed)
-        if word == "epochs" and "sample_rate" in allowed:
+        if word in ("epochs", "num_epochs") and "sample_rate" in allowed:
             hint = "count is the number of steps, epochs over sample_rate"
         known = "" if len(allowed) > 12 and hint else f"; allowed: {', '.join(allowed) or 'nothing'}"
         raise DomainError(f"{place[: 2 * _MAX_PLACE]} is not known{known}{'; ' * bool(hint)}{hint}")
