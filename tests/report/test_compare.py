@@ -135,8 +135,8 @@ def test_compare_answer_between_the_bounds_is_undecided(kind, undecided):
 
 def test_verdict_is_certain_or_undecided_and_formulas_are_above_the_exact_value():
     curve, other = to.Gaussian(1.0), to.Gaussian(0.99)
-    mine = {"below": to.Gaussian(1.01), "above": other, "itself": to.Gaussian(1.0)}
-    result = compare(curve, mine, delta=[1e-5], epsilon=[1.0], alpha=[0.01])
+    mine = {"below": to.Gaussian(1.01), "above": (other, to.Gaussian(0.98)), "itself": to.Gaussian(1.0)}
+    result = pickle.loads(pickle.dumps(compare(curve, mine, delta=[1e-5], epsilon=[1.0], alpha=[0.01])))
     verdicts = [(row.verdict, row.claim.kind) for row in result]
     assert verdicts == [(verdict, "curve") for verdict in ("safe", "unsafe", "safe")]
     assert abs(result["itself"].sup_error) < 1e-12

@@ -121,21 +121,30 @@ def _label(name: str, *, symmetric: bool) -> str:
     return f"{name} (one order)" if name else "one order"
 
 
+@dataclass(frozen=True)
+class Between:
+    """Bounds of a truth between two curves, as those of one curve."""
+
+    lower: TradeOff
+    upper: TradeOff
+
+    def __call__(self, alpha: Array) -> Bounds:
+        return Bounds(self.lower.bounds(alpha).lower, self.upper.bounds(alpha).upper)
+
+    def delta(self, epsilon: Array) -> Bounds:
+        return Bounds(self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper)
+
+    def tabulate(self) -> Tabulated:
+        return Tabulated(self.lower.tabulate().lower, self.upper.tabulate().upper)
+
+
 def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
     """Return the claim of two curves with the truth between them: the lower one is safe."""
     at = np.linspace(0.0, 1.0, 33)  # where the order of the pair is checked
     if np.any(lower.bounds(at).lower > upper.bounds(at).upper):
         raise DomainError("the first curve of a pair passes above the second; give (lower, upper)")
-    return Claim(
-        _label(name, symmetric=lower.symmetric and upper.symmetric),
-        "curve",
-        lower,
-        lower.delta,
-        lower.epsilon,
-        band=lambda alpha: Bounds(lower.bounds(alpha).lower, upper.bounds(alpha).upper),
-        profile=lambda e: Bounds(upper.bounds.delta(e).lower, lower.bounds.delta(e).upper),
-        whole=lambda: Tabulated(lower.tabulate().lower, upper.tabulate().upper),
-    )
+    name, both = _label(name, symmetric=lower.symmetric and upper.symmetric), Between(lower, upper)
+    return Claim(name, "curve", lower, lower.delta, lower.epsilon, "", both, both.delta, both.tabulate)
 
 
 def _dp_sgd_clt(curve: TradeOff) -> Any:
