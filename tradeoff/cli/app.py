@@ -72,31 +72,36 @@ def _message(error: TradeOffError | CycloptsError, tokens: Sequence[str]) -> str
     return f"{flag} {rest}" if typed else str(error)
 
 
-def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:  # noqa: PLR0911 - one case an error
+def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
     """Return one line on a wrong flag, command, argument or value, in place of the message of cyclopts."""
-    see = f"see {' '.join(('tradeoff', *(error.command_chain or ())))} --help"
+    remedy = f"see {' '.join(('tradeoff', *(error.command_chain or ())))} --help"
     match error:
         case MissingArgumentError() | UnknownOptionError() if flag := _unknown_flag(error, tokens):
-            return flag if "; " in flag else f"{flag}; {see}"
+            text, _, meant = flag.partition("; ")
+            remedy = meant or remedy
         case cyclopts.UnknownCommandError(unused_tokens=[typed, *_]):
-            guess = get_close_matches(typed, [name for name in error.app or app if name[0] != "-"], 1)
-            return f"unknown command {shown(typed)}; {f'did you mean {guess[0]}?' if guess else see}"
+            text = f"unknown command {shown(typed)}"
+            for guess in get_close_matches(typed, [name for name in error.app or app if name[0] != "-"], 1):
+                remedy = f"did you mean {guess}?"
         case cyclopts.UnusedCliTokensError(unused_tokens=[typed, *_]):
-            return f"unknown argument {shown(typed)}; {see}"
+            text = f"unknown argument {shown(typed)}"
         case cyclopts.RepeatArgumentError(token=cyclopts.Token(keyword=flag)):
-            places = "; separate places by commas, as in --vary mechanism[1].scale,mechanism[2].scale"
-            return f"{flag} must be given once{places if flag == '--vary' else f'; {see}'}"
+            text = f"{flag} must be given once"
+            if flag == "--vary":
+                remedy = "separate places by commas, as in --vary mechanism[1].scale,mechanism[2].scale"
         case MissingArgumentError(argument=argument) if argument is not None:
             name = argument.name if argument.index is None else argument.name.lstrip("-").upper()
-            return f"{name} must be given; {see}"
+            text = f"{name} must be given"
         case cyclopts.CoercionError(token=cyclopts.Token(keyword=str(flag), value=value), target_type=kind):
             allowed = "a number" if kind is float else "an integer"
             if get_origin(kind) is Literal:
                 allowed = f"one of {', '.join(get_args(kind))}"
             text = f"{flag} must be {allowed}, got {shown(value)}".replace('"', "")
             is_percent = value.endswith("%") and _is_number(value[:-1])
-            return f"{text}; write {float(value[:-1]) / 100:.12g}" if is_percent else text
-    return str(error)
+            remedy = f"write {float(value[:-1]) / 100:.12g}" if is_percent else ""
+        case _:
+            return str(error)
+    return f"{text}; {remedy}".removesuffix("; ")
 
 
 def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequence[str]) -> str:
