@@ -385,7 +385,7 @@ def test_plot_insets_panels_of_a_comparison_and_missing_libraries(monkeypatch):
         assert exact.get_linewidth() > 1.5 * method.get_linewidth()
         assert (method.get_color() == "#b3261e") == row.under_reports
     width, height = figure.get_size_inches() * figure.dpi
-    figure.draw_without_rendering()
+    check_layout(figure)
     for box in (axes.get_tightbbox() for axes in figure.axes):
         assert 0 <= box.x0 <= box.x1 <= width + 1
         assert box.y1 <= height + 1

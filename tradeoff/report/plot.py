@@ -376,9 +376,10 @@ def draw_methods(curve: TradeOff, rows: Sequence[Any], kind: Kind = "profile", *
     # Enough for a panel of 1.6 inches; lines of delta at these points need no search for each method's reach.
     view = replace(view, grid=view.grid[::4], whole=kind != "profile")
     line = next(make_series(view, [exact]))
-    w, h = styles.PAGE * across / 4, 0.5 + 1.55 * down
+    w, h = styles.PAGE * across / 4, 0.9 + 1.55 * down
     with paper(w, h, layout="none", nrows=down, ncols=across, sharex=True, sharey=True) as (figure, grid):
-        figure.subplots_adjust(0.55 / w, 0.4 / h, 1 - 0.1 / w, 1 - 0.2 / h, wspace=0.1, hspace=0.2)
+        # Below are the labels of the axis, and a legend of up to two lines.
+        figure.subplots_adjust(0.55 / w, 0.8 / h, 1 - 0.1 / w, 1 - 0.2 / h, wspace=0.1, hspace=0.2)
         panels = np.ravel(grid)
         for i, (axes, row) in enumerate(zip(panels, rows, strict=False)):
             method: list[Series] = []
