@@ -160,7 +160,7 @@ class Table(Exported, Displayed):
 
 
 @advise_keywords(
-    lambda axes: "" if any(map(_is_single, axes.values())) else f"write sweep(function, {shown(axes)})"
+    lambda axes: f"write sweep(function, {shown(axes)})" if all(map(_is_axis, axes.values())) else ""
 )
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
     """Tabulate a function at every point of a grid, the product of its axes.
@@ -200,10 +200,10 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), len(grid))
 
 
-def _is_single(values: Any) -> bool:
-    """Return whether the values of an axis are one value, or have no length."""
+def _is_axis(values: Any) -> bool:
+    """Return whether values are a non-empty sequence, not a text, a mapping or an array of no dimensions."""
     single = isinstance(values, str | bytes | Mapping) or getattr(values, "shape", None) == ()
-    return single or not hasattr(values, "__len__")
+    return not single and hasattr(values, "__len__") and len(values) > 0
 
 
 def stream(
@@ -226,7 +226,7 @@ def stream(
     for name, values in grid.items():
         if not isinstance(name, str):
             raise domain("an argument of grid", name, "a str")
-        if _is_single(values) or len(values) == 0:
+        if not _is_axis(values):
             raise domain(f"grid[{name!r}]", values, "a non-empty sequence of values")
     if not callable(function):
         raise domain("function", function, f"callable with {', '.join(grid)}")

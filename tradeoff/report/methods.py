@@ -92,8 +92,8 @@ def claim_of(name: str, thing: Any) -> Claim:
             name = _label(name, symmetric=thing.of is None or thing.of.symmetric)
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
         case Empirical(estimate=line, band=sides):
-            band = _between(name, *sides)
-            return replace(claim_of(name, line), band=band.band, profile=band.profile, whole=band.whole)
+            truth = Between(*sides)
+            return replace(claim_of(name, line), band=truth, profile=truth.delta, whole=truth.tabulate)
         case tuple((TradeOff() as lower, TradeOff() as upper)) | Bounds(
             TradeOff() as lower, TradeOff() as upper
         ):
