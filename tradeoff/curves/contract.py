@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, overload
 from tradeoff._attached import CurveMethods
 from tradeoff.accounting.options import Explanation, cached_by_options
 from tradeoff.curves.hooks import CurveHooks, gathered
-from tradeoff.curves.parameters import Number, Numbers, number, symbols_of
+from tradeoff.curves.parameters import Number, Numbers, reals_between, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, Tol, answer_query, explain_query
 from tradeoff.errors import KindError, NoClosedForm, SizeError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
@@ -189,14 +189,19 @@ class TradeOff(CurveHooks, CurveMethods):
         """
         return self.bounds.bayes_risk(prior).lower
 
-    def tpr(self, fpr: Number) -> float:
-        """Bound the true-positive rate of every membership attack from above, at a false-positive rate.
+    @overload
+    def tpr(self, fpr: Number) -> float: ...
+    @overload
+    def tpr(self, fpr: Numbers) -> Array: ...
+    def tpr(self, fpr: Number | Numbers) -> float | Array:
+        """Bound the true-positive rate of every membership attack from above, at false-positive rates.
 
         >>> import tradeoff as to
-        >>> round(to.Gaussian(1).tpr(0.05), 4)
-        0.2595
+        >>> round(to.Gaussian(1).tpr(0.05), 4), to.PureDP(1).tpr([0, 1]).tolist()
+        (0.2595, [0.0, 1.0])
         """
-        return float((1 - Bounds.of(self(number("fpr", fpr, 0, 1)))).upper)
+        result: float | Array = (1 - Bounds.of(self(reals_between("fpr", fpr, 0, 1)))).upper
+        return result
 
     @overload
     def loss_quantile(self, delta: Number) -> float: ...
