@@ -53,9 +53,9 @@ def test_orders_agree_at_zero_and_profiles_are_convex(steps, mu):
         assert bounds.lower[1] <= bounds.upper[0] * (1 - share) + bounds.upper[2] * share
 
 
-@pytest.mark.parametrize("epsilon", [-1e4, -700.0, 700.0, 1e4])
+@pytest.mark.parametrize("epsilon", [-1e4, -700.0, 60.0, 700.0, 1e4])
 @pytest.mark.parametrize(
-    ("mu", "steps"), [(1e-9, 5), (1.0, 2), pytest.param(20.0, 1000, marks=pytest.mark.slow)]
+    ("mu", "steps"), [(1e-9, 5), (1.0, 2), (11.0, 100), pytest.param(20.0, 1000, marks=pytest.mark.slow)]
 )
 def test_hockey_stick_at_the_ends_of_the_range(epsilon, mu, steps):
     for reverse in (False, True):

@@ -220,7 +220,7 @@ class Allocation:
                 put = self._line(outer, place, -math.inf).at(above, strike)
                 jump = _clipped((put[0] + gained - paid - units, put[1] + gained - paid + units), 0.0, most)
             # Errors of the bulk below a hundredth of the width of the jump are negligible.
-            floor = math.log(max(jump[0], 1e12 * (jump[1] - jump[0]), 1e-300))
+            floor = math.log(min(max(jump[0], 1e12 * (jump[1] - jump[0]), 1e-300), 1.0))
             bulk = _clipped(self._line(inner, place, float(round(floor))).at(above, strike), 0.0, 1.0)
             low, high = max(low, bulk[0] + jump[0]), min(high, bulk[1] + jump[1])
             if at == far or high - low <= self.enough * high:
@@ -251,7 +251,7 @@ class Allocation:
         left = np.flatnonzero(np.logical_and.accumulate((g <= -aim) & (pull - x >= 1)))
         share = math.log(self._masses(cut)[0]) if cut and cut.jump else 0.0
         right = np.flatnonzero((g <= share - aim) & (pull <= 0) & (x >= 1))
-        if not (len(left) and len(right)):
+        if not (len(left) and len(right) and digits < 2000):  # more nodes than memory holds
             return Grid(np.zeros(1), np.ones(1), math.inf, math.inf, math.inf)
         nodes = h * np.arange(math.floor(x[left[-1]] / h), math.ceil(x[right[0]] / h) + 1)
         weight = h / math.sqrt(2 * math.pi) * np.exp(-nodes * nodes / 2)
@@ -464,12 +464,15 @@ class Allocation:
         if cut and cut.jump:
             p, outside = self._masses(cut)[0], -np.expm1(-exponent) * weight
             lost_out = 3 * p * strip + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
+            # From there on e^-w is below 1, and expm1(-w) + 1 would err by units of 1.
+            late = np.count_nonzero(ratio.real < 0)
         inner = exponent if bulk else np.zeros(len(x))
         terms, error = np.empty(len(z), complex), np.empty(len(z))
         block = max((2**17) // len(x), 1)  # terms computed at once
         for k in range(0, len(z), block):
             here = z[k : k + block]
-            values = (np.expm1 if centred else np.exp)(np.multiply.outer(-here / t, ratio) - inner)
+            minus_w = np.multiply.outer(-here / t, ratio) - inner
+            values = (np.expm1 if centred else np.exp)(minus_w)
             mean = np.sum(values * weight, axis=1)
             far, shift = np.abs(here) / t, above if centred else strike
             slip = strip + left + right + UNIT * (units_of[0] + far * units_of[1])  # error of the mean
@@ -483,7 +486,9 @@ class Allocation:
             largest = np.exp((t - 1) * np.log(modulus + slip) + c * shift)
             off = np.where(known, t * slip, modulus + slip) * largest
             if cut and cut.jump:  # a^t - b^t, a that mean and a - b the ``part`` outside of chi
-                part = np.sum((values + centred) * outside, axis=1)
+                values[:, :late] += centred
+                values[:, late:] = np.exp(minus_w[:, late:])
+                part = np.sum(values * outside, axis=1)
                 slip_out = lost_out + UNIT * (units_of[2] + far * units_of[3])
                 log_rest = t * complex_log1p(-part / (mean + centred), slip * 0).log
                 value, units = value * -np.expm1(log_rest), units + 40 * np.abs(log_rest)
