@@ -1,12 +1,10 @@
-"""Hypothesis strategies: curves of families, of polygons from random pairs, and products of them.
-
-Descriptions for the oracle.
-"""
+"""Hypothesis strategies: descriptions of families, polygons of random pairs, and products of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from math import log10
 from typing import Any
 
 from hypothesis import assume
@@ -24,8 +22,6 @@ from tradeoff.errors import TradeOffError
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
     """Floats spread evenly over orders of magnitude."""
-    from math import log10
-
     return st.floats(log10(low), log10(high)).map(lambda x: float(10.0**x))
 
 

@@ -1,7 +1,4 @@
-"""Pairs of one law of L for the library and the same law in balls, with strategies that draw them.
-
-The oracle describes a law by its masses of half-lines, P(L > t) and Q(L > t), at the precision of the moment.
-"""
+"""Laws of L for the library, and by P(L > t) and Q(L > t) in balls, with strategies that draw them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

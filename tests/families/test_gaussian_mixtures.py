@@ -281,3 +281,11 @@ def test_epsilon_where_far_losses_are_no_floats_contains_truth():
     lower, upper = map(described({0: 1}, weights, 1).delta, (high, low))  # delta falls
     assert [upper < 1e-5, lower > 1e-5] == [False, False]
     assert high - low < 1e-9 * high
+
+
+def test_losses_above_700_nats_are_bounded():
+    common = {0: 0.384176315626653, 0.25: 0.037012878932457714, 0.5: 0.22825618086800117}
+    for top, sigma, delta in ((1.25, 0.02, 9.33e-8), (2.0, 0.03, 1e-7)):
+        side = {**common, 0.75: 0.35055418885557105, top: 4.35717e-07}
+        low, high = GaussianMixtures({0: 1}, side, sigma).bounds.epsilon(delta)
+        assert 100 <= low <= high <= to.Gaussian(top / sigma).epsilon(delta) * (1 + 1e-12)

@@ -1,7 +1,6 @@
 """Many processes spend from one ledger while ``kill -9`` hits them at random.
 
-Run ``python tests/filters/ledger_under_fire.py --kills 300``. Every grant is written to a log after ``spend``
-returned. At the end the ledger must hold all of them, in a chain that verifies, within the budget.
+``--kills 300``: every grant is logged after ``spend``; the ledger must have all, in a valid chain and budget.
 """
 
 import argparse

@@ -1,7 +1,4 @@
-"""Random descriptions of curves and random points to ask at.
-
-The ends of the floats are as likely as the middle.
-"""
+"""Random descriptions of curves and points, the ends of the floats as likely as the middle."""
 
 from __future__ import annotations
 

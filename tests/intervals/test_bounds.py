@@ -1,7 +1,4 @@
-"""Arithmetic of bounds against Arb balls.
-
-After every operation the truth lies inside, and little else does.
-"""
+"""Arithmetic of bounds against Arb balls: the truth lies inside, and little else does."""
 
 import math
 import operator

@@ -1,7 +1,6 @@
 """The laws of the algebra: a commutative monoid with an order and an involution, and its operators.
 
-Two computations of one number are compared through their bounds: two intervals that share no point prove a
-law broken, whatever the accuracy.
+Two computations of one number are compared through their bounds: intervals that share no point break a law.
 """
 
 from fractions import Fraction

@@ -208,3 +208,11 @@ def test_envelope_takes_the_larger_order_alone(monkeypatch):
     assert (~order).sup_loss < expected.lower
     monkeypatch.setattr(contour, "try_chernoff", None)
     assert order.symmetrise(assume="either-order").bounds.epsilon(1e-9) == expected
+
+
+def test_products_of_envelopes_keep_rare_losses_next_to_losses_near_0():
+    # Losses of -8e-10 and 8e-10 are not one, though all losses lie nearly on one lattice.
+    f = to.subsample(to.from_masses([4e-12, 1 - 4e-12], [2.07168e-05, 1 - 2.07168e-05]), 4e-5)
+    low, high = (f.symmetrise(assume="either-order") ** 2).bounds.delta(1.0)
+    assert low <= high <= low * (1 + 1e-9)
+    assert (f**2).bounds.delta(1.0).lower <= high

@@ -1,7 +1,4 @@
-"""Objects of the neighbours that no other test builds: one constructor each, and a number known elsewhere.
-
-``tests/interop`` reads events, histories and measures by name; what has none is in ``docs/interop.md``.
-"""
+"""Objects of the neighbours that ``tests/interop`` does not build, and a number of each known elsewhere."""
 
 import math
 

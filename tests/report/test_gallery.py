@@ -1,7 +1,7 @@
 """Compare committed figures with the code of the page.
 
-Two of them show means over many runs of a simulation. tests/golden/accuracy_first.json has every run, written
-by ``python -m tests.report.test_gallery`` in a minute; the test makes the first one of each again.
+Two show means over many runs of a simulation: ``python -m tests.report.test_gallery`` writes all runs to
+tests/golden/accuracy_first.json in a minute, and the test makes the first one of each again.
 """
 
 import json

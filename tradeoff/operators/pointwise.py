@@ -25,6 +25,7 @@ from tradeoff.curves.parameters import weights as check_weights
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise, segments
 from tradeoff.curves.query import certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
+from tradeoff.families.discrete import IntegerNoise
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, exp, expm1, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
@@ -248,7 +249,7 @@ class HullOfMinimum(_Pooled):
 
         laws = []
         for f in self.operands:
-            if not all(factor.has_law for factor in f.factors):
+            if not all(isinstance(factor, IntegerNoise) and factor.has_law for factor in f.factors):
                 return None
             law = product_on_lattice(
                 [factor.loss_distribution() for factor in f.factors], [*f.factors.values()]

@@ -251,7 +251,7 @@ class Allocation:
         left = np.flatnonzero(np.logical_and.accumulate((g <= -aim) & (pull - x >= 1)))
         share = math.log(self._masses(cut)[0]) if cut and cut.jump else 0.0
         right = np.flatnonzero((g <= share - aim) & (pull <= 0) & (x >= 1))
-        if not (len(left) and len(right) and digits < 2000):  # more nodes than memory holds
+        if not (len(left) and len(right) and digits < 700):  # e^digits is no float
             return Grid(np.zeros(1), np.ones(1), math.inf, math.inf, math.inf)
         nodes = h * np.arange(math.floor(x[left[-1]] / h), math.ceil(x[right[0]] / h) + 1)
         weight = h / math.sqrt(2 * math.pi) * np.exp(-nodes * nodes / 2)
@@ -302,11 +302,11 @@ class Allocation:
             less = np.expm1(mu * x - mu * mu / 2)
             near = rho * -less[0] < 50 * t  # t log E e^(-rho (R - 1)/t) by expm1, else by logarithms
             centred = t * np.log1p(np.expm1(np.multiply.outer(-rho[near] / t, less)) @ weight)
-            exponent = np.multiply.outer(-rho[~near] / t, less) + np.log(weight)
+            # Of R, not R - 1: a large rho has no digits left for log M^t.
+            exponent = np.multiply.outer(-rho[~near] / t, np.exp(mu * x - mu * mu / 2)) + np.log(weight)
             most = np.max(exponent, axis=1, keepdims=True)
             far = t * (most[:, 0] + np.log(np.sum(np.exp(exponent - most), axis=1)))
-            log = np.append(centred, far)
-            power = log - rho
+            power, log = np.append(centred - rho[near], far), np.append(centred, far + rho[~near])
             good = self._fits(rho, power / t, (0.0, 0.0), x, cosine)
             return Table(rho[good], power[good], log[good])
         plain = self._table(None)

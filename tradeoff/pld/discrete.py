@@ -472,6 +472,9 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
         return None
     first = np.append(True, np.diff(every) > _SAME * least)
     loss, owner = every[first], np.cumsum(first) - 1
+    apart, known = float(np.max(every - loss[owner])), max(float(np.max(law.atoms.error)) for law in laws)
+    if apart > 2 * known:  # losses that differ, of which one alone would lose what is next to nothing
+        return None
     places = [owner[np.searchsorted(every, law.loss)] for law in laws]
     mass, width, above, below = _profiles(laws, places, loss)
     # Of sums of as many terms, and of differences of neighbouring e^eps.
@@ -491,8 +494,7 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     at_start, at_stop = (np.where(loss[k + 1] > 0, above[:, at], below[:, at]) for at in (k, k + 1))
     old, new, cells = best[k], best[k + 1], np.arange(len(k))
     start, stop = at_start[old, cells], at_stop[old, cells]
-    ahead = np.maximum(start - at_start[new, cells], 0.0)
-    behind = np.maximum(at_stop[new, cells] - stop, 0.0)
+    ahead, behind = np.maximum([start - at_start[new, cells], at_stop[new, cells] - stop], 0.0)
     share = ahead / np.maximum(ahead + behind, _EXTENDED.tiny)
     crossing = np.maximum(start + share * (stop - start), _EXTENDED.tiny)
     # By how much a third profile is above both there; a chord is above all.
@@ -516,7 +518,6 @@ def law_of_greatest_profile(laws: Sequence[AtomicLaw]) -> AtomicLaw | None:
     for at, more, moved in ((k, behind, ~is_old), (k + 1, ahead, is_old)):
         np.add.at(p, at, np.where(bent, 0.0, more / width[k]))
         np.add.at(off, at, np.where(bent, np.where(moved, corner, 0.0), chord))
-    apart, known = float(np.max(every - loss[owner])), max(float(np.max(law.atoms.error)) for law in laws)
     rise = share * np.expm1((loss[k + 1] - loss[k]).astype(np.longdouble))
     loss = np.append(loss, (loss[k] + np.log1p(rise).astype(float))[bent])
     order = np.argsort(loss)

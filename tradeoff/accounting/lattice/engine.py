@@ -143,7 +143,7 @@ def add_far_losses(
             with np.errstate(over="ignore", invalid="ignore"):  # such a t bounds nothing
                 moment = factor.over * np.exp(factor.log_scale - (grid.theta + t) * at)
                 below_a = deficit * np.exp(-t * a) * (1 + np.expm1(t * w) / -np.expm1(-w)) if deficit else 0.0
-                log += factor.count * max(math.log(float(np.sum(moment) + below_a) + float(rare.upper)), 0.0)
+                log += factor.count * math.log(max(float(np.sum(moment) + below_a) + float(rare.upper), 1.0))
             log += factor.count * UNIT * (64 + len(at) + 32 * size)
         if log - t * (edge - x) < best:
             best, log_moment, tilt = log - t * (edge - x), log, t
@@ -156,7 +156,8 @@ def add_far_losses(
         above=above,
         upper=np.minimum((event + exp(above) * expected_far * others_below + table.upper[kept]).upper, 1.0),
         below=below,
-        lower=(event + np.maximum(table.lower[kept], 0.0)).lower,
+        # As low as can still be interpolated.
+        lower=np.maximum((event + np.maximum(table.lower[kept], 0.0)).lower, -1e300),
     )
 
 
