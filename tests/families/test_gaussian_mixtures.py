@@ -289,3 +289,5 @@ def test_losses_above_700_nats_are_bounded():
         side = {**common, 0.75: 0.35055418885557105, top: 4.35717e-07}
         low, high = GaussianMixtures({0: 1}, side, sigma).bounds.epsilon(delta)
         assert 100 <= low <= high <= to.Gaussian(top / sigma).epsilon(delta) * (1 + 1e-12)
+    f = to.subsample(to.Gaussian(40), 1e-7)
+    assert (f @ to.Gaussian(1e-3)).bounds.delta(600.0).upper >= f.bounds.delta(600.0).lower

@@ -300,9 +300,9 @@ class Allocation:
             rho = np.geomspace(least, top, min(8 * math.ceil(math.log(top) - math.log(least)), 600))
             x, weight, cosine = self._real_nodes(50.0, -min(36.0, 15 + 14 / mu), 16.0, None)
             less = np.expm1(mu * x - mu * mu / 2)
-            near = rho * -less[0] < 50 * t  # t log E e^(-rho (R - 1)/t) by expm1, else by logarithms
+            # t log E e^(-rho (R - 1)/t) by expm1, else by logarithms of R: a large rho has no digits left.
+            near = rho * -less[0] < 50 * t
             centred = t * np.log1p(np.expm1(np.multiply.outer(-rho[near] / t, less)) @ weight)
-            # Of R, not R - 1: a large rho has no digits left for log M^t.
             exponent = np.multiply.outer(-rho[~near] / t, np.exp(mu * x - mu * mu / 2)) + np.log(weight)
             most = np.max(exponent, axis=1, keepdims=True)
             far = t * (most[:, 0] + np.log(np.sum(np.exp(exponent - most), axis=1)))
@@ -464,8 +464,7 @@ class Allocation:
         if cut and cut.jump:
             p, outside = self._masses(cut)[0], -np.expm1(-exponent) * weight
             lost_out = 3 * p * strip + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
-            # From there on e^-w is below 1, and expm1(-w) + 1 would err by units of 1.
-            late = np.count_nonzero(ratio.real < 0)
+            late = np.count_nonzero(ratio.real < 0)  # e^-w < 1 from there on: expm1 errs by units of 1
         inner = exponent if bulk else np.zeros(len(x))
         terms, error = np.empty(len(z), complex), np.empty(len(z))
         block = max((2**17) // len(x), 1)  # terms computed at once
@@ -578,8 +577,7 @@ def estimate_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float]
 
 def bound_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float] | None:
     """Bound the least epsilon with delta(epsilon) <= delta by secants, or return None where they fail."""
-    x, slope = estimate_epsilon(mu, steps, delta)
-    old = None
+    (x, slope), old = estimate_epsilon(mu, steps, delta), None
     for _ in range(12):
         low, high = hockey_stick(mu, steps, x, reverse=False)
         gap = math.log(max((low + high) / 2, TINY) / delta)
@@ -594,8 +592,7 @@ def bound_epsilon(mu: float, steps: int, delta: float) -> tuple[float, float] | 
     width = max(0.51 * (high - low) / delta, 1e-12) / -slope + 4 * UNIT * abs(x)
     ends = []
     for sign in (-1, 1):
-        for k in range(12):
-            y = x + sign * width * 2**k
+        for y in (x + sign * width * 2.0 ** np.arange(12)).tolist():
             low, high = hockey_stick(mu, steps, y, reverse=False)
             if (low > delta) if sign < 0 else (high <= delta):
                 ends.append(y)

@@ -17,7 +17,7 @@ from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import ArrayLike
 
 from tradeoff.errors import DomainError
-from tradeoff.intervals.bounds import Array, Bounds
+from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import clip, exp, expm1
 from tradeoff.pld.special import applied
 from tradeoff.pld.units import TINY, UNIT
@@ -70,7 +70,9 @@ class Density:
         near = [centre + scale * sign * steps for centre, scale in centres for sign in (-1.0, 1.0)]
         even = np.linspace(low, high, 33) if high - low < REACH else np.zeros(0)
         edges = np.unique(np.concatenate([-PROBES, PROBES, self.cuts, [low, high], even, *near]))
-        start, stop, mass, error = self._adapt(edges[(edges >= low) & (edges <= high)])
+        edges = edges[(edges >= low) & (edges <= high)]
+        keep = ~((edges[:-1] < CLOSEST) & (edges[1:] > -CLOSEST))
+        start, stop, mass, error, _ = self._adapt(edges[:-1][keep], edges[1:][keep])
         # Panels without nodes: from 0 to twice ``half``, which is half of the extrapolated sum.
         for low, high in ((-np.inf, -REACH), (-CLOSEST, 0.0), (0.0, CLOSEST), (REACH, np.inf)):
             if support[0] < high and low < support[1]:
@@ -120,9 +122,10 @@ class Density:
         cut = (stop > start) & ((start > edges[panel]) | (stop < edges[panel + 1]))
         cut &= (outer <= REACH) & (outer > CLOSEST)
         if cut.any():
-            mass, rounding = self._integrate(start[cut], stop[cut])
+            _, _, masses, errors, owner = self._adapt(start[cut], stop[cut])
+            mass, off = (np.bincount(owner, each, np.count_nonzero(cut)) for each in (masses, errors))
             share = np.minimum(mass / np.maximum(parts[0, cut], TINY), 1.0)
-            parts[:, cut] = mass, share * parts[1, cut] + rounding  # assumes errors spread as mass does
+            parts[:, cut] = mass, share * parts[1, cut] + off  # errors of panels spread as their mass does
         from_left, from_right = self._left[0, last], self._right[0, first + 1]
         left = self._left[:, last] - self._left[:, first + 1]
         right = self._right[:, first + 1] - self._right[:, last]
@@ -142,13 +145,14 @@ class Density:
         keep &= (np.minimum(size[1:], size[:-1]) >= CLOSEST) & (np.maximum(size[1:], size[:-1]) <= REACH)
         return np.unique(_nodes(self.edges[:-1][keep], self.edges[1:][keep]))
 
-    def _adapt(self, edges: Array) -> tuple[Array, Array, Array, Array]:
-        """Return panels (start, stop, mass, error), cut until the integrals of each and its parts agree."""
-        most_panels = 100_000  # a density that needs more is noise
-        keep = ~((edges[:-1] < CLOSEST) & (edges[1:] > -CLOSEST))
-        start, stop = edges[:-1][keep], edges[1:][keep]
+    def _adapt(self, start: Array, stop: Array) -> tuple[Array, Array, Array, Array, Index]:
+        """Cut panels until the integrals of each and its parts agree.
+
+        Return their starts, stops, masses and errors, and the index of the panel that each is of.
+        """
+        most_panels = 100_000 + 10 * len(start)  # a density that needs more is noise
         mass, rounding = self._integrate(start, stop)
-        accepted = []
+        accepted, owner = [], np.arange(len(start))
         for depth in range(2000):
             middle = start + 0.382 * (stop - start)  # a simple share would hide waves of that period
             left, left_off = self._integrate(start, middle)
@@ -158,19 +162,21 @@ class Density:
             tolerance = 2e-13 * 2.0 ** max(depth - 8, 0)  # after 8 cuts noise is charged, not resolved
             done = difference <= np.maximum(tolerance * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)
-            accepted.append(np.array([start, stop, left + right, difference + rounding + TINY])[:, done])
+            panels = np.array([start, stop, left + right, difference + rounding + TINY, owner])
+            accepted.append(panels[:, done])
             more = ~done
             if not more.any():
                 break
-            if np.count_nonzero(more) + sum(panels.shape[1] for panels in accepted) > most_panels:
+            if np.count_nonzero(more) + sum(each.shape[1] for each in accepted) > most_panels:
                 raise DomainError(
                     f"the density of {self.name} must be smooth between its breaks, but needs more than "
                     f"{most_panels} panels; give the breaks, or place its narrow parts near 0"
                 )
             start, stop = np.append(start[more], middle[more]), np.append(middle[more], stop[more])
             mass, rounding = np.append(left[more], right[more]), np.append(left_off[more], right_off[more])
-        begins, ends, masses, errors = np.concatenate(accepted, axis=1)
-        return begins, ends, masses, errors
+            owner = np.append(owner[more], owner[more])
+        begins, ends, masses, errors, owners = np.concatenate(accepted, axis=1)
+        return begins, ends, masses, errors, owners.astype(int)
 
     def _integrate(self, start: Array, stop: Array) -> tuple[Array, Array]:
         """Return integrals of the density over panels, and bounds on the rounding of nodes and exponentials.

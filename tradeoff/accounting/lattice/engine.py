@@ -82,7 +82,7 @@ def choose_edge(
     cumulants = np.array([cumulant.value(-each) for each in tilts.tolist()])
     for multiple in (1.1, 1.33, 1.8, 2.7, 3.6, 5.3, 7.1, 10.7, 14.2):
         edge = multiple * far
-        if 2 * edge > reach:
+        if 2 * edge > reach or edge > 690:  # up to where e^edge and masses times it are floats
             break
         rare = float(np.min(cumulants + tilts * (far - edge)))
         # By Chernoff's bound ``rare`` >= log P(sum < far - edge): the last term is 1e-12 of the second.
