@@ -49,8 +49,6 @@ from tradeoff.sweeps import Table
 Cost = Callable[[Sequence[float]], float]
 Release = TradeOff | Mechanism | Plan  # made from a scale
 
-LOSSES = ("epsilon", "mu")  # that a target may bound
-
 
 @dataclass(frozen=True)
 class Part:
@@ -159,7 +157,7 @@ class _Problem:
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
         """Read the target, and merge parts with the same ``build`` and weight unless there is a ``cost``."""
         self.target, self.custom_cost, self.evaluations = read_target(given), cost, 0
-        self.name = next((name for name in LOSSES if name in given), "")
+        self.name = next((name for name in ("epsilon", "mu") if name in given), "")
         if not self.name or not number(self.name, given[self.name]) > 0:
             allowed = "{'epsilon': ..., 'delta': ...} or {'mu': ..., 'failure': ...}"
             raise DomainError(f"target must be {allowed} with a loss above 0, got {shown(given)}")
@@ -321,7 +319,7 @@ class _Problem:
         return x + math.log(met.x), met.answer
 
 
-@advise_keywords(partial(advise_target, "allocate(parts", loss=LOSSES))
+@advise_keywords(partial(advise_target, "allocate(parts", loss=("epsilon", "mu")))
 def allocate(
     parts: Sequence[Part | Callable[[float], Release] | Mechanism | tuple[Any, ...]],
     target: Mapping[str, float],

@@ -40,8 +40,7 @@ def verify(certificate: Certificate) -> Verification:
     ['>=', '<=']
     """
     if not isinstance(certificate, Certificate):
-        remedy = "its from_json reads a text"
-        raise domain("certificate", certificate, "a tradeoff.proofs.Certificate", remedy)
+        raise domain("certificate", certificate, "a tradeoff.proofs.Certificate", "its from_json reads text")
     malformed = AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
     try:
         for effort in range(len(EFFORTS)):
