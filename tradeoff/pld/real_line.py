@@ -72,7 +72,9 @@ class Density:
         edges = np.unique(np.concatenate([-PROBES, PROBES, self.cuts, [low, high], even, *near]))
         edges = edges[(edges >= low) & (edges <= high)]
         keep = ~((edges[:-1] < CLOSEST) & (edges[1:] > -CLOSEST))
-        start, stop, mass, error, _ = self._adapt(edges[:-1][keep], edges[1:][keep])
+        start, stop, mass, error, _ = self._adapt(
+            edges[:-1][keep], edges[1:][keep], np.zeros(np.count_nonzero(keep))
+        )
         # Panels without nodes: from 0 to twice ``half``, which is half of the extrapolated sum.
         for low, high in ((-np.inf, -REACH), (-CLOSEST, 0.0), (0.0, CLOSEST), (REACH, np.inf)):
             if support[0] < high and low < support[1]:
@@ -122,7 +124,8 @@ class Density:
         cut = (stop > start) & ((start > edges[panel]) | (stop < edges[panel + 1]))
         cut &= (outer <= REACH) & (outer > CLOSEST)
         if cut.any():
-            _, _, masses, errors, owner = self._adapt(start[cut], stop[cut])
+            known = parts[1, cut] / np.maximum(parts[0, cut], TINY)
+            _, _, masses, errors, owner = self._adapt(start[cut], stop[cut], known)
             mass, off = (np.bincount(owner, each, np.count_nonzero(cut)) for each in (masses, errors))
             share = np.minimum(mass / np.maximum(parts[0, cut], TINY), 1.0)
             parts[:, cut] = mass, share * parts[1, cut] + off  # errors of panels spread as their mass does
@@ -145,8 +148,8 @@ class Density:
         keep &= (np.minimum(size[1:], size[:-1]) >= CLOSEST) & (np.maximum(size[1:], size[:-1]) <= REACH)
         return np.unique(_nodes(self.edges[:-1][keep], self.edges[1:][keep]))
 
-    def _adapt(self, start: Array, stop: Array) -> tuple[Array, Array, Array, Array, Index]:
-        """Cut panels until the integrals of each and its parts agree.
+    def _adapt(self, start: Array, stop: Array, known: Array) -> tuple[Array, Array, Array, Array, Index]:
+        """Cut panels until the integrals of each and its parts agree, or differ by a share ``known`` of them.
 
         Return their starts, stops, masses and errors, and the index of the panel that each is of.
         """
@@ -160,7 +163,7 @@ class Density:
             difference = np.abs(left + right - mass)
             # Relative difference of a panel from its parts at which it is accepted.
             tolerance = 2e-13 * 2.0 ** max(depth - 8, 0)  # after 8 cuts noise is charged, not resolved
-            done = difference <= np.maximum(tolerance * (left + right), rounding)
+            done = difference <= np.maximum(np.maximum(tolerance, known[owner]) * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)
             panels = np.array([start, stop, left + right, difference + rounding + TINY, owner])
             accepted.append(panels[:, done])
