@@ -157,7 +157,7 @@ to.calibrate(NOISE, {"bayes_risk": 0.3, "prior": 0.2}) => bayes_risk must be
 to.calibrate(NOISE, {"curve": G(0.5)}, between=(0.5, 1.0)) => is [0, 0] at 0.5, [0, 0] at 1; allow
 to.calibrate(lambda n: G(1) @ G(0.1) ** n, {"mu": 0.5}, integer=True) =>
     alone cost mu >= 1 at failure = 1e-10 (0 if Gaussian); allow more loss$
-to.calibrate(NOISE, {"mu": 1}, between=(1, 1)); to.calibrate(NOISE, {"mu": 1}, between=(0, 1)) => between
+to.calibrate(NOISE, {"mu":1}, between=(1,1)); to.calibrate(NOISE, {"mu":1}, between=(0,1)) => between must be
 to.calibrate(G, {"mu": 0}); to.calibrate(to.PureDP, {"mu": 0}) => delta at epsilon = 0 <= 0, which holds at no
 to.calibrate(NOISE, {"mu": 1.0}, between=(5, 6)) => between
 to.calibrate(NOISE, {"mu": 1.0}, between=np.array(3.0)) => between must be a pair of numbers
@@ -260,6 +260,7 @@ G(type("U", (), {"__repr__": lambda _: "<f at 0x1D2A>"})()) => got <f>;
 G(1) + G(2); G(1) * 10; 10 * G(1) => TypeError: composed by @ and
 M.Gaussian(noise_multiplier=2) * 10 => TypeError: or compose mechanisms in Plan({mechanism: count})
 to.sweep(abs, pair=[(1, 2), (3,)]) => TypeError: 'pair'; write sweep(function, {'pair': [(1, 2), (3,)]})
+to.calibrate(G, mu=1, failure=0) => TypeError: 'mu'; write calibrate(build, {'mu': 1, 'failure': 0})
 to.calibrate(G, {}, failure=0) => TypeError: ; write calibrate(build, {'mu': ..., 'failure': 0})
 to.calibrate(G, TARGET, start=3) => TypeError: 'start'; its parameters are build, target, between
 to.certify(G(1), delta=0.1) => TypeError: 'delta'; write certify(curve, "epsilon", delta)
@@ -282,7 +283,8 @@ G(1).roc => AttributeError: use f.tpr(fpr), or tradeoff.plot(f, kind="roc")
 G(1).compose => AttributeError: use f @ g and f ** n
 to.Laplace(1).mu => AttributeError: use f.gdp().mu
 to.allocate([NOISE], mu=1, failure=0) => TypeError: 'mu'; write allocate(parts, {'mu': 1, 'failure': 0})
-to.allocate([NOISE], TARGET, weights=[1]); to.allocate([NOISE], advantage=1) => TypeError: its parameters are
+to.allocate([NOISE], TARGET, weights=[1]) => TypeError: 'weights'; its parameters are parts, target, cost
+to.allocate([NOISE], advantage=1) => TypeError: 'advantage'; its parameters are parts, target, cost
 G(1).guarantee => AttributeError: covers both orders
 G(1).nothing; to.nothing => AttributeError: no attribute 'nothing'$
 to.dpsgd => AttributeError: did you mean dp_sgd

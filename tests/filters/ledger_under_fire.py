@@ -1,7 +1,4 @@
-"""Many processes spend from one ledger while ``kill -9`` hits them at random.
-
-``--kills 300``: every grant is logged after ``spend``; the ledger must have all, in a valid chain and budget.
-"""
+"""Grants survive ``kill -9`` of many processes (``--kills 300``), in a valid chain, within the budget."""
 
 import argparse
 import json
