@@ -47,6 +47,9 @@ NARROW = [
     (dp_sgd(0.8, 0.001, 10**6), 1e-5, 1e-8, 9.6927071864, 1e-8),
     pytest.param(dp_sgd(0.5, 1e-4, 10**5), 1e-5, 1e-8, 2.0577496498, 1e-8, marks=pytest.mark.slow),
     (dp_sgd(3, 0.001, 1000), 10**-6.6, None, 0.0413693716, math.inf),
+    # of the other order, and near the largest loss, no contour closes
+    (to.mechanisms.SubsampledGaussian(1, 0.01).guarantee(100), 1e-5, None, 0.7180356613, 1e-8),
+    (to.Laplace(1), 1e-5, None, 1 + 2 * math.log1p(-1e-5), 2e-4),
     # few or rare rounds
     (dp_sgd(1, 1e-3, 1000), 1e-5, None, None, 1e-8),
     pytest.param(dp_sgd(0.63, 0.002, 100), 2.5e-5, None, None, 1e-8, marks=pytest.mark.slow),

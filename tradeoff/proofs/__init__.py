@@ -1,7 +1,4 @@
-"""Proofs of bounds on products of laws: certificates, and a verifier that imports no engine.
-
-``certify`` issues a ``Certificate`` that the verifier has proved; ``verify`` proves it from the record.
-"""
+"""Certificates of bounds on products of laws, and a verifier that imports no engine and no curve."""
 
 from tradeoff.proofs.certificate import Certificate
 

@@ -27,7 +27,7 @@ from tradeoff.proofs.certificate import Certificate, Description, Orders, Questi
 from tradeoff.proofs.verify.verifier import EFFORTS, Profile, examine
 
 _ULPS = 2.0**-50  # least relative change of a delta, and of a bound on epsilon
-_REMEDY = "certify curve.lower and curve.upper, which are polygons"
+_REMEDY = "certify curve.lower or curve.upper instead"
 
 
 @errors.advise_keywords(
@@ -79,7 +79,7 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
                 raise
             continue
         if certificate is None or (
-            certificate.lower <= 0 and certificate.upper >= 1 and question != "epsilon"
+            question != "epsilon" and (certificate.lower, certificate.upper) == (0, 1)
         ):
             continue  # it says nothing
         best = certificate if best is None or width(certificate) < width(best) else best
@@ -122,7 +122,6 @@ def describe_factors(curve: TradeOff) -> tuple[Description, ...]:
 
 def describe_law(law: PrivacyLossDistribution) -> Description:  # noqa: C901, PLR0911 - one case a law
     """Return a law by its parameters, from which the verifier makes it again, or raise ``NoClosedForm``."""
-    reason = f"a law of type {type(law).__name__} has no description by parameters"
     match law:
         case SubsampledPLD():
             return {"kind": "thinned", "p": law.p, "base": describe_law(law.base)}
@@ -135,8 +134,6 @@ def describe_law(law: PrivacyLossDistribution) -> Description:  # noqa: C901, PL
         case MixtureLaw(pair=pair) if pair.monotone:
             numbers = {"means": pair.at, "p": pair.p_weights, "q": pair.q_weights}  # in units of sigma
             return {"kind": "gaussian mixtures"} | {k: list(map(str, each)) for k, each in numbers.items()}
-        case MixtureLaw():
-            reason = "the likelihood ratio of these mixtures is not monotone, which no verifier supports"
         case LaplaceLaw() if not isinstance(law, BoundedRangeLaw):
             return {"kind": "laplace", "epsilon": law.epsilon}
         case BinomialLaw(n=1):
@@ -151,7 +148,7 @@ def describe_law(law: PrivacyLossDistribution) -> Description:  # noqa: C901, PL
                 return {"kind": "masses"} | {k: list(map(str, v)) for k, v in zip("pq", masses, strict=True)}
             ends = {name: getattr(law, name) for name in ("mass_at_minus_infinity", "mass_at_plus_infinity")}
             return {"kind": "atoms", "loss": loss.tolist(), "log_p": log_p.tolist(), **ends}
-    raise NoClosedForm(f"{reason}; certify curve.lower or curve.upper instead")
+    raise NoClosedForm(f"a law of type {type(law).__name__} has no description by parameters; {_REMEDY}")
 
 
 def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
@@ -173,10 +170,11 @@ def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | No
         low, high, room = checks[0].lower, checks[-1].upper, 0.0
         if claim.question == "epsilon":
             share = 4 * max(share, *((check.upper - check.lower) / claim.at for check in checks))
-            if share >= 1:
+            more, less = claim.at * (1 + share), claim.at * (1 - share)
+            low = float(curve.bounds.epsilon(more).lower) if more < 1 else -math.inf
+            high = float(curve.bounds.epsilon(less).upper) if share < 1 else curve.sup_loss
+            if math.isinf(high):
                 return None
-            low = float(curve.bounds.epsilon(claim.at * (1 + share)).lower)
-            high = float(curve.bounds.epsilon(claim.at * (1 - share)).upper)
             room = _ULPS * (1 + abs(claim.upper))
         claim = replace(claim, lower=min(claim.lower, low) - room, upper=max(claim.upper, high) + room)
     return None

@@ -23,7 +23,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property, partial
+from contextlib import suppress
+from functools import cache, cached_property, partial, reduce
+from operator import mul
 from typing import NamedTuple
 
 from flint import acb, acb_mat, arb, ctx
@@ -68,10 +70,9 @@ class Product:
     @cached_property
     def mass_at_infinity(self) -> arb:
         """Q(L = inf) = 1 - prod (1 - mass)^n."""
-        finite = arb(1)
-        for parts, n in self.factors:
-            finite *= (1 - laws.infinite_mass(parts)) ** n
-        return 1 - finite
+        return 1 - math.prod(
+            ((1 - laws.infinite_mass(parts)) ** n for parts, n in self.factors), start=arb(1)
+        )
 
     @cached_property
     def unlisted(self) -> arb:
@@ -82,7 +83,7 @@ class Product:
     @cached_property
     def sup_loss(self) -> arb:
         """Upper bound on the finite losses."""
-        losses = [n * laws.maximum(part.sup_loss() for part in parts) for parts, n in self.factors]
+        losses = [n * reduce(arb.max, (part.sup_loss() for part in parts)) for parts, n in self.factors]
         return arb.pos_inf() if self.square > 0 else sum(losses, arb(0))
 
     def tilt(self, c: float) -> Tilt:
@@ -97,12 +98,37 @@ class Product:
                 weight, loss, error = gather_nodes(parts, arb(c), 0.0, bits)
             m_of_one = sum(weight, arb(0)).real
             log_m += n * (m_of_one + error * arb(0, 1)).log()  # arb(0, 1) is [-1, 1]
-            centre = (laws.dot(weight, loss).real / m_of_one).mid()
+            centre = (sum(map(mul, weight, loss), arb(0)).real / m_of_one).mid()
             mean += n * float(centre)
-            squares = [(x - centre) * (x - centre) for x in loss]
-            variance += n * float(laws.dot(weight, squares).real / m_of_one)
+            squares = ((x - centre) * (x - centre) for x in loss)
+            variance += n * float(sum(map(mul, weight, squares), arb(0)).real / m_of_one)
         self._tilts[c] = Tilt(log_m, mean, variance)
         return self._tilts[c]
+
+    def log_chernoff(self, c: float, x: arb) -> arb:
+        """Return the log of Chernoff's bound on psi(x), M(c) e^(-(c - 1) x) kappa(c); M(0) and M(1) <= 1."""
+        log_kappa = (arb(c) - 1) * (1 - 1 / arb(c)).log() - arb(c).log() if c > 1 else arb(0)
+        log_m = arb(0) if c in {0.0, 1.0} else self.tilt(c).log_m
+        return log_m - (arb(c) - 1) * x + log_kappa
+
+    def rough(self, x: float, *, middle: bool) -> arb:
+        """Enclose psi(x) without an integral: by Chernoff's bound at some tilts and, for c > 1, by losses.
+
+        Outcomes of loss L > x add q (1 - e^(x - L)) to psi: at most 1 - e^(x - sup L), at least one atom's.
+        """
+        least, most = arb(0), arb(1)
+        for t in (2.0**k for k in range(-6, 11)):
+            with suppress(VerificationError):  # a tilt too large for a quadrature
+                most = most.min(self.log_chernoff(t / (1 + t) if middle else 1 + t, arb(x)).exp().upper())
+        if not middle:
+            most = most.min((1 - (arb(x) - self.sup_loss).exp()).upper().max(arb(0)))
+            p, q = arb(1), arb(1 if self.square == 0 else 0)
+            for parts, n in self.factors:
+                atoms = [pair for part in parts if isinstance(part, laws.Atoms) for pair in part.finite()]
+                of_p, of_q = max(atoms, key=lambda pair: float(pair[1] / pair[0]), default=(arb(0), arb(0)))
+                p, q = p * of_p**n, q * of_q**n
+            least = (q - arb(x).exp() * p).lower().max(arb(0))
+        return least.union(most)
 
     def log_decay(self, c: float, y: float) -> arb:
         """Bound log |M(c + iy')/M(c)| from above for all y' >= y; factors with no bound below 1 add 0."""
@@ -190,8 +216,7 @@ class AtomSum:
     def delta(self, x: float) -> arb:
         """Enclose delta(x)."""
         slope = arb(x).exp()
-        total = sum(((q - slope * p).max(arb(0)) for p, q in self.atoms), arb(0))
-        return self.constant + total
+        return sum(((q - slope * p).max(arb(0)) for p, q in self.atoms), self.constant)
 
 
 def _multinomial(atoms: list[laws.Pair], n: int) -> Iterator[laws.Pair]:
@@ -249,12 +274,6 @@ class Contour:
         tilt = self.product.tilt(c)
         return tilt.mean - self.x - 1 / c - 1 / (c - 1), tilt.variance + 1 / c**2 + 1 / (c - 1) ** 2
 
-    def _log_m(self, c: float) -> arb:
-        """Return log M(c), with the Gaussian; at 0 and 1, where M is a mass of finite losses, a bound, 0."""
-        if c in {0.0, 1.0}:
-            return arb(0)
-        return self.product.tilt(c).log_m + arb(self.tau) ** 2 * (arb(c) ** 2 - c) / 2
-
     def _choose_tilt(self) -> tuple[float, float, float, float, float, float]:
         """Return c, spread, period A, the tilts left and right, and the log of the error relative to M(c).
 
@@ -282,7 +301,7 @@ class Contour:
             c = self._tilt_at(k)
             spread = math.sqrt(self._derivatives(c)[1])
             # The log of (1/2 pi) int of a bell as high and wide as the integrand; 2.6 is some sqrt(2 pi).
-            log_integral = self._log_m(c) - (c - 1) * arb(self.x)
+            log_integral = self.product.tilt(c).log_m - (c - 1) * arb(self.x)
             log_integral -= arb(c * abs(c - 1) * spread * 2.6).log()
             log_psi = log_integral if k == saddle else log_psi
             cancelled = max(float(log_integral - log_psi), 0.0)
@@ -333,9 +352,8 @@ class Contour:
         return period, left, right
 
     def _chernoff(self, c: float, x: arb) -> arb:
-        """Return the logarithm of Chernoff's bound on psi(x), M(c) e^(-(c - 1) x) kappa(c)."""
-        log_kappa = (arb(c) - 1) * (1 - 1 / arb(c)).log() - arb(c).log() if c > 1 else arb(0)
-        return self._log_m(c) - (arb(c) - 1) * x + log_kappa
+        """Return ``log_chernoff`` with the Gaussian."""
+        return self.product.log_chernoff(c, x) + arb(self.tau) ** 2 * (arb(c) ** 2 - c) / 2
 
     def bound(self, x: float) -> arb:
         """Enclose psi(x): (step/pi) e^(-(c - 1) x) Re sum_k e^(-ik step x) term_k, and all errors.

@@ -13,13 +13,12 @@ that contain the exact ones; ``bits`` are binary digits that they are to have, r
 from __future__ import annotations
 
 import math
-import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
-from itertools import combinations, pairwise, starmap
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple, Self
 
 from flint import acb, arb, ctx, fmpq
@@ -27,12 +26,6 @@ from flint import acb, arb, ctx, fmpq
 from tradeoff.display import Displayed, TextTable
 from tradeoff.errors import VerificationError
 from tradeoff.proofs.certificate import Description
-
-_RELATIONS = {  # each with its opposite; for NaN neither holds
-    "<=": (operator.le, operator.gt),
-    ">=": (operator.ge, operator.lt),
-    ">": (operator.gt, operator.le),
-}
 
 
 @dataclass(frozen=True)
@@ -50,13 +43,15 @@ class Check:
 
     @property
     def proved(self) -> bool:
-        """Whether the enclosure proves the relation."""
-        return all(_RELATIONS[self.side][0](end, self.recorded) for end in (self.lower, self.upper))
+        """Whether the enclosure proves the relation; of NaN it proves nothing."""
+        low, high, at = self.lower, self.upper, self.recorded
+        return {"<=": high <= at, ">=": low >= at, ">": low > at}[self.side]
 
     @property
     def refuted(self) -> bool:
         """Whether the enclosure proves the opposite."""
-        return all(_RELATIONS[self.side][1](end, self.recorded) for end in (self.lower, self.upper))
+        low, high, at = self.lower, self.upper, self.recorded
+        return {"<=": low > at, ">=": high < at, ">": high <= at}[self.side]
 
     def __str__(self) -> str:
         verdict = "is refuted" if self.refuted else "is not proved"
@@ -132,16 +127,6 @@ def _check_size(count: int, bits: int) -> None:
     require("laws", count < most, f"a law needs {count} nodes, more than {most}")
 
 
-def dot(a: Sequence[Any], b: Sequence[Any]) -> Any:
-    """Return the sum of products."""
-    return sum(starmap(operator.mul, zip(a, b, strict=True)), arb(0))
-
-
-def maximum(numbers: Iterable[arb]) -> arb:
-    """Return the maximum of some numbers."""
-    return reduce(arb.max, numbers)
-
-
 def log_sum(weights: Sequence[arb], logs: Sequence[Any]) -> Any:
     """Return log sum_j w_j e^(log_j) as log_k + log sum_j w_j e^(log_j - log_k), k the first with w_k > 0.
 
@@ -199,7 +184,7 @@ class Atoms(Part):
         return [(a, b) for a, b in zip(self.p, self.q, strict=True) if not (a.is_zero() or b.is_zero())]
 
     def sup_loss(self) -> arb:
-        return maximum([(b / a).log() for a, b in self.finite()] or [arb.neg_inf()])
+        return reduce(arb.max, ((b / a).log() for a, b in self.finite()), arb.neg_inf())
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
         loss = [(b / a).log() for a, b in self.finite()]
@@ -360,8 +345,8 @@ class Slab(Density):
         return [x * 0, 2 * x - self.epsilon], -x - arb(2).log()
 
     def sup_loss(self) -> arb:
-        # L is monotone in x.
-        return maximum(self.tilted(x, arb(0))[1].real for x in (arb(0), self.epsilon))
+        losses: list[arb] = [self.tilted(x, arb(0))[1].real for x in (arb(0), self.epsilon)]
+        return losses[0].max(losses[1])  # L is monotone in x
 
     @property
     def single(self) -> tuple[bool, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache, reduce
 from itertools import pairwise
 
@@ -176,8 +177,13 @@ class _Order:
         # Below the mean loss, halfway between P and Q, 1 - delta is the lesser one.
         middle = x < self.product.tilt(0.5).mean
         near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
-        if (contour := next(near, None)) is None:
-            contour = _contour(self.product, x, middle=middle, count=self.count)
-            self.contours.append(contour)
-        psi = contour.bound(x) + unlisted
+        psi = arb(0).union(arb(1))
+        with suppress(VerificationError):  # no contour of this effort
+            if (contour := next(near, None)) is None:
+                contour = _contour(self.product, x, middle=middle, count=self.count)
+                self.contours.append(contour)
+            psi = contour.bound(x)
+        if not psi.upper() < 2 * psi.lower():
+            psi = psi.intersection(self.product.rough(x, middle=middle))
+        psi += unlisted
         return (1 - psi, psi) if middle else (infinite + psi, 1 - infinite - psi)
