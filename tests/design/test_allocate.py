@@ -11,10 +11,7 @@ TARGET = {"epsilon": 1.0, "delta": 1e-6}
 
 @pytest.mark.parametrize(
     ("target", "mu"),
-    [
-        (TARGET, 0.23670438066343572),
-        pytest.param({"mu": 1.0, "failure": 0.0}, 1.0, marks=pytest.mark.slow),
-    ],
+    [(TARGET, 0.23670438066343572), pytest.param({"mu": 1.0, "failure": 0.0}, 1.0, marks=pytest.mark.slow)],
     ids=str,
 )
 def test_allocate_two_gaussians_equals_optimum(target, mu):
@@ -150,6 +147,7 @@ def mix(mu=0.5, epsilon=0.1, p=0.01):
         (lambda v: mix(mu=v), "mu", 0.5),
         (lambda v: mix(epsilon=v), "epsilon", 0.1),
         (lambda v: ~mix(p=v) @ to.TotalVariation(1e-7), "p", 0.01),
+        (lambda v: to.subsample(to.Gaussian(v), 0.5).symmetrise(assume="either-order"), "mu", 2.0),
     ],
 )
 def test_sensitivities_equal_differences_of_bounds(make, name, value):

@@ -115,6 +115,8 @@ class Integral:
         rise = logs[1] - logs[0]
         # Logarithms are determined up to multiples of 2 pi i, and neighbours differ by less.
         rise.imag = np.remainder(rise.imag + np.pi, 2 * np.pi) - np.pi
+        if not (np.abs(rise) < 2 * np.pi).all():  # a transform is lost in its rounding
+            raise SizeError("a small step of a parameter changes a transform by more than a factor")
         return self._sum(rise, kept[1] - kept[0])
 
     def _sum(self, factor: Complex, log_finite_mass: float = 0.0) -> float:
@@ -198,7 +200,8 @@ def _nodes(
     remaining = -sum(n * t.far(1e100) for t, n in zip(transforms, counts, strict=True))
     tau = 0.0 if remaining > decayed else math.sqrt(2 * accuracy / abs(c * (c - 1)))
     logs = [np.zeros(0, complex)] * len(laws)
-    most = 2**22, 2**28  # logarithms, and terms of their sums: of a few seconds
+    # Logarithms, and terms of their sums: of a few seconds, or less where differences serve as well.
+    most = 2**22, 2**28 if sum(counts) > 4 else 2**24
     while size * len(laws) <= most[0] and (tau or remaining > decayed):
         if size * sum(t.cost(step * size) for t in transforms) > most[1]:
             return None
@@ -261,18 +264,22 @@ def sensitivities(
         if parameter.value == 0:  # of which no share is a step
             raise parameter.stuck()
     result, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
-    slopes = _differences(order, name, value) if result is None else _integral_slopes(order, result, of)
+    slopes = list[Slope]()
+    with suppress(SizeError):
+        slopes += [] if result is None else _integral_slopes(order, result, of)
+    slopes = slopes or [*_differences(order, name, value)]
     rows = (
         (factor.notation if curve.symmetric else repr(factor), parameter, at, slope, at * slope / 100)
         for factor, parameter, at, slope in slopes
     )
-    return Sensitivities(("factor", "parameter", "value", f"d {of}", "per 1%"), tuple(rows))
+    names = ("factor", "parameter", "value", f"d {of}", "per 1%")
+    return Sensitivities(names, tuple(rows), notes=curve.caveats)
 
 
-Slopes = Iterator[tuple[TradeOff, str, float, float]]  # factor, parameter, value, slope
+Slope = tuple[TradeOff, str, float, float]  # factor, parameter, value, slope
 
 
-def _integral_slopes(order: TradeOff, at: Integral, of: str) -> Slopes:
+def _integral_slopes(order: TradeOff, at: Integral, of: str) -> Iterator[Slope]:
     """Yield the slopes of ``of``, epsilon or delta, by the integral with one factor more."""
     for i, (factor, n) in enumerate(order.factors.items()):
         for parameter in parameters(factor):
@@ -289,7 +296,7 @@ def _integral_slopes(order: TradeOff, at: Integral, of: str) -> Slopes:
         yield factor, "count", n, at.gain(at.counted(i), of=of)
 
 
-def _differences(order: TradeOff, name: str, value: float) -> Slopes:
+def _differences(order: TradeOff, name: str, value: float) -> Iterator[Slope]:
     """Yield the slopes as central differences of certified answers, each the mean of its two bounds.
 
     ``name`` is the quantity given as ``value``, delta or epsilon; the answer is the other one.
