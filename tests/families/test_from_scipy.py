@@ -168,13 +168,13 @@ def test_mass_at_infinity_of_inaccurate_tails_contains_truth(law, width, truth):
 
 def test_from_scipy_of_finite_discrete_laws_is_exact():
     f = to.from_scipy(st.binom(10, 0.5), st.binom(10, 0.6))
-    p, q = ([float(law.pmf(k)) for k in range(11)] for law in (st.binom(10, 0.5), st.binom(10, 0.6)))
-    assert f.vertices == to.from_masses(p, q).vertices
-    assert len(f.assumptions) == 1
-    assert to.from_scipy(st.randint(0, 5), st.randint(1, 6)).vertices == [
-        (0, Fraction(4, 5)),
-        (Fraction(4, 5), 0),
-    ]
+    sides = Fraction(1, 2), Fraction(0.6)
+    p, q = ([math.comb(10, k) * x**k * (1 - x) ** (10 - k) for k in range(11)] for x in sides)
+    assert np.max(np.abs(np.subtract(f.vertices, to.from_masses(p, q).vertices))) < Fraction(1, 2**900)
+    other = to.from_scipy(st.hypergeom(20, 7, 12), st.hypergeom(20, 8, 12))
+    assert (f.assumptions, len(other.assumptions)) == ((), 1)
+    ends = [(0, Fraction(4, 5)), (Fraction(4, 5), 0)]
+    assert to.from_scipy(st.randint(0, 5), st.randint(1, 6)).vertices == ends
 
 
 def test_from_scipy_of_infinite_discrete_laws_is_accurate():
@@ -183,6 +183,9 @@ def test_from_scipy_of_infinite_discrete_laws_is_accurate():
     for epsilon in (0.0, 0.5, 3.0, 10.0):
         terms = st.poisson(4).pmf(k) - np.exp(epsilon) * st.poisson(3).pmf(k)
         assert f.delta(epsilon) == pytest.approx(np.sum(np.maximum(terms, 0)), rel=1e-12)
+    far = to.from_scipy(st.poisson(1000), st.poisson(1010)).bounds.epsilon(1e-6)
+    check(far, mpmath.mpf("1.397274335886649044219575"), 1e-14)
+    assert f.assumptions == to.from_scipy(st.nbinom(3, 0.3), st.nbinom(3, 0.4)).assumptions == ()
     assert f.mass_at_infinity.upper < 1e-290
     with pytest.raises(SizeError, match="at most 100000 outcomes"):
         to.from_scipy(st.zipf(2), st.zipf(3))

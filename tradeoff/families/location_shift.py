@@ -253,9 +253,9 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     TradeOff
         A closed form where the pair has one, and a curve in fractions of two laws whose densities are steps,
         ``uniform`` and ``rv_histogram``; else a curve with ``assumptions``: that SciPy's log-densities are
-        right to 1e-12, and that :math:`\log(q/p)` has no other extrema than those located. Discrete laws on
-        finitely many outcomes are curves in fractions, of SciPy's masses; of infinitely many, outcomes of
-        mass 1e-300 are left out, and counted as infinite losses.
+        right to 1e-12, and that :math:`\log(q/p)` has no other extrema than those located. Discrete laws are
+        curves in fractions, of exact masses (``binom``, ``geom``, ``nbinom``, ``poisson``) or of SciPy's;
+        where outcomes are infinitely many, those of mass 1e-300 are left out, and counted as infinite losses.
 
     Raises
     ------
@@ -340,7 +340,7 @@ def _masses_between(law: ScipyLaw, cuts: Any) -> list[Fraction]:
 
 
 def _integer_pair(p: Any, q: Any) -> TradeOff:
-    """Return the curve of two laws on the integers, of SciPy's masses."""
+    """Return the curve of two laws on the integers."""
     with np.errstate(all="ignore"):
         spans = [_outcome_range(law) for law in (p, q)]
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
@@ -349,6 +349,11 @@ def _integer_pair(p: Any, q: Any) -> TradeOff:
                 f"p and q must have at most {_MAX_OUTCOMES} outcomes, got those from {low} to {high}; "
                 "merge those in the tails, and give masses to from_masses"
             )
+        exact = [_masses_by_ratios(law, *span) for law, span in zip((p, q), spans, strict=True)]
+        if all(exact):
+            curve = from_masses(*exact)
+            curve.is_rounded = True  # to 2^-1000, which must not refute an order
+            return curve
         outcomes = np.arange(low, high + 1)
         masses = []
         for law in (p, q):  # all others are one outcome of this law alone
@@ -356,6 +361,33 @@ def _integer_pair(p: Any, q: Any) -> TradeOff:
             rest = float(law.cdf(outcomes[0] - 1) + law.sf(outcomes[-1]))
             masses.append({**listed, ("outside", id(law)): rest})
     return from_masses(*masses).assuming("SciPy's pmf, divided by its sum, is that of the laws.")
+
+
+def _masses_by_ratios(law: Any, low: int, high: int) -> dict[Any, Fraction]:
+    """Return masses from ``low`` to ``high`` by the ratio of two neighbours, to 2^-1000; {} if unknown."""
+    import scipy.stats
+
+    ratios: dict[str, Callable[..., Fraction]] = {
+        "binom": lambda k, n, p: (n - k) * p / ((k + 1) * (1 - p)),
+        "geom": lambda _, p: 1 - p,
+        "nbinom": lambda k, n, p: (k + n) * (1 - p) / (k + 1),
+        "poisson": lambda k, mu: mu / (k + 1),
+    }
+    name = law.dist.name
+    if name not in ratios or type(law.dist) is not type(getattr(scipy.stats, name)):
+        return {}
+    names = [*law.dist.shapes.split(", "), "loc"]
+    given = {"loc": 0, **dict(zip(names, law.args, strict=False)), **law.kwds}
+    *shapes, loc = (Fraction(float(given[each])) for each in names)
+    if name != "poisson" and not 0 < shapes[-1] < 1:
+        return {}
+    weights = [1 << 2000]
+    for k in range(low, high):
+        ratio = ratios[name](k - loc, *shapes)
+        weights.append(weights[-1] * ratio.numerator // ratio.denominator)
+    rest = Fraction(float(law.cdf(low - 1) + law.sf(high)))  # one outcome of this law alone
+    share = (1 - rest) / sum(weights)
+    return {("outside", id(law)): rest, **{low + i: w * share for i, w in enumerate(weights)}}
 
 
 def _outcome_range(law: Any) -> tuple[int, int]:
