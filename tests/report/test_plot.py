@@ -121,6 +121,8 @@ def test_plot_estimates_are_dashed_and_labelled(ax):
     assert len(ax.collections) == 3  # a band for each but the estimate
     to.plot(CLT, ax=ax)
     assert ax.get_lines()[-1].get_label() == "CLT (estimate)"
+    alike = STEP(1, 0.1).curve(), ~STEP(1, 0.1).curve(), to.Gaussian(1), to.Gaussian(1 + 1e-9)
+    assert len(set(legend(to.plot(*alike, ax=Figure().subplots())))) == 4
 
 
 @pytest.mark.parametrize("kind", ["tradeoff", "roc", "profile"])

@@ -20,6 +20,7 @@ from tradeoff.audits.refutation import claimed
 from tradeoff.baselines import ORDERS, converted, renyi_divergence
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, NoClosedForm, TradeOffError, shown
+from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.from_masses import Profile
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import BoundedRange
@@ -228,6 +229,8 @@ def _zcdp(curve: TradeOff) -> Claim:
             return Bounds.of(factor.epsilon_0) ** 2 / 8
         if isinstance(factor, Gaussian):
             return Bounds.of(float(factor.mu)) ** 2 / 2
+        if isinstance(factor, DiscreteGaussianCurve):  # as normal noise (Canonne, Kamath, Steinke 2020)
+            return (Bounds.of(factor.shift) / Bounds.of(factor.sigma)) ** 2 / 2
         epsilon, mass = pure_loss(factor)
         if math.isinf(epsilon) or mass > 0:
             raise NoClosedForm(f"no rho is known for {factor!r}")

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from tradeoff.audits.refutation import claimed
 from tradeoff.baselines import Baseline
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
@@ -35,12 +36,18 @@ from tradeoff.report.methods import Claim
 
 
 def name_items(items: Sequence[Any]) -> list[str]:
-    """Return a name for each item, with enough digits that different items have different names."""
+    """Return a name for each item, different ones: by digits, as the item is printed, or by a number."""
     for digits in (2, 4, 6, 17):  # the fewest with which all names differ
         names = [_name(each, digits) for each in items]
-        orders = [getattr(each, "symmetric", True) for each in items]
-        if len(set(zip(names, orders, strict=True))) == len(items):
-            break
+        labels = [(name, getattr(each, "symmetric", True)) for name, each in zip(names, items, strict=True)]
+        if len(set(labels)) == len(items):
+            return names
+    printed = [repr(each) for each in items]
+    curves = [claimed(each) if isinstance(each, Plan | Mechanism) else each for each in items]
+    for i, label in enumerate(labels):
+        if any(other == label and curve != curves[i] for other, curve in zip(labels, curves, strict=True)):
+            is_clear = printed.count(printed[i]) == 1 and len(printed[i]) <= 90
+            names[i] = typeset(printed[i]) if is_clear else f"{names[i]} [{i + 1}]"
     return names
 
 
