@@ -15,6 +15,8 @@ Start here:
 * ``to.calibrate``, ``to.allocate``, ``to.sweep``: find noise, share a budget, try many parameters
 * ``to.statement(plan, delta=1e-5)``: the paragraph for a paper
 
+The tutorials (first steps, DP-SGD, audits) and all pages are in ``docs``, and run as written.
+
 Examples
 --------
 >>> import tradeoff as to

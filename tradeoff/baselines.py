@@ -354,10 +354,8 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     """
     e, d, size = _positive(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     if e >= 1:
-        raise DomainError(
-            f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; "
-            "use exact_gaussian"
-        )
+        remedy = "sqrt(2 log(1.25/delta)) sensitivity/eps is proved there alone; use exact_gaussian"
+        raise domain("epsilon", e, "(0, 1)", remedy)
     sigma = (sqrt(2 * (log(1.25) - log(d))) * size / e).upper
     name, source = "classical Gaussian calibration", "Dwork, Roth 2014, Theorem A.1"
     return Calibration(sigma, e, d, name, source, Gaussian(_over(size, sigma)), ("epsilon < 1",))

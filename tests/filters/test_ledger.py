@@ -21,14 +21,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.filters import ledger_under_fire
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, LedgerError
-from tradeoff.filters import (
-    BrownianMechanism,
-    ExPost,
-    ExPostFilter,
-    GDPFilter,
-    Ledger,
-    ZCDPFilter,
-)
+from tradeoff.filters import BrownianMechanism, ExPost, ExPostFilter, GDPFilter, Ledger, ZCDPFilter
 from tradeoff.filters.ledger import Entry
 from tradeoff.mechanisms import Gaussian, Plan, SubsampledGaussian
 

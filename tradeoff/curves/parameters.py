@@ -242,7 +242,8 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
         integer = operator.index(value)
     except TypeError:
         if not (isinstance(value, float) and value.is_integer()):
-            raise domain(name, value, allowed) from None
+            remedy = "convert the text to a number first, with int(...)" if isinstance(value, str) else ""
+            raise domain(name, value, allowed, remedy) from None
         integer = int(value)
     if not low <= integer <= high:
         raise domain(name, value, allowed)
