@@ -190,7 +190,7 @@ def test_guarantee_includes_the_slack_of_empty_and_of_the_largest_budgets():
 
 
 def test_guarantee_keeps_assumptions_of_steps():
-    resting = to.from_scipy(scipy.stats.binom(10, 0.5), scipy.stats.binom(10, 0.52))
+    resting = to.from_scipy(scipy.stats.betabinom(10, 2, 2), scipy.stats.betabinom(10, 2, 2.1))
     for budget in (to.filters.PureDPFilter(5), to.filters.ExPostFilter(5), to.filters.GDPFilter(5)):
         budget.spend(resting)
         assert budget.guarantee().assumptions == resting.assumptions != ()
