@@ -185,6 +185,7 @@ def test_from_scipy_of_infinite_discrete_laws_is_accurate():
         assert f.delta(epsilon) == pytest.approx(np.sum(np.maximum(terms, 0)), rel=1e-12)
     far = to.from_scipy(st.poisson(1000), st.poisson(1010)).bounds.epsilon(1e-6)
     check(far, mpmath.mpf("1.397274335886649044219575"), 1e-14)
+    assert to.from_scipy(st.poisson(1, 2), st.poisson(mu=1.4, loc=2)).epsilon(0) == math.inf
     assert f.assumptions == to.from_scipy(st.nbinom(3, 0.3), st.nbinom(3, 0.4)).assumptions == ()
     assert f.mass_at_infinity.upper < 1e-290
     with pytest.raises(SizeError, match="at most 100000 outcomes"):

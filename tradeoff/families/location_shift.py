@@ -373,19 +373,22 @@ def _masses_by_ratios(law: Any, low: int, high: int) -> dict[Any, Fraction]:
         "nbinom": lambda k, n, p: (k + n) * (1 - p) / (k + 1),
         "poisson": lambda k, mu: mu / (k + 1),
     }
-    name = law.dist.name
-    if name not in ratios or type(law.dist) is not type(getattr(scipy.stats, name)):
+    name, dist = law.dist.name, law.dist
+    known: Any = getattr(scipy.stats, str(name), None)  # a law of the user's may have its name
+    if name not in ratios or (type(dist), dist.a, dist.b) != (type(known), known.a, known.b):
         return {}
-    names = [*law.dist.shapes.split(", "), "loc"]
+    names = [*dist.shapes.split(", "), "loc"]
     given = {"loc": 0, **dict(zip(names, law.args, strict=False)), **law.kwds}
-    *shapes, loc = (Fraction(float(given[each])) for each in names)
-    if name != "poisson" and not 0 < shapes[-1] < 1:
+    shapes, loc = [Fraction(float(given[each])) for each in names[:-1]], given["loc"]
+    if loc != int(loc) or (name != "poisson" and not 0 < shapes[-1] < 1):
         return {}
     weights = [1 << 2000]
     for k in range(low, high):
-        ratio = ratios[name](k - loc, *shapes)
+        ratio = ratios[name](k - int(loc), *shapes)
         weights.append(weights[-1] * ratio.numerator // ratio.denominator)
     rest = Fraction(float(law.cdf(low - 1) + law.sf(high)))  # one outcome of this law alone
+    if (low, high) != law.support():
+        rest = 2 * rest + Fraction(1, 2**1074)  # SciPy's may underflow
     share = (1 - rest) / sum(weights)
     return {("outside", id(law)): rest, **{low + i: w * share for i, w in enumerate(weights)}}
 
