@@ -164,6 +164,7 @@ def test_sensitivities_of_counts_delta_envelopes_and_pure_dp():
     assert (result["Lap_{0.1}", "count"] + step["Lap_{0.1}", "count"]) / 2 == pytest.approx(gain, rel=1e-4)
     lost = between(lambda v: mix() @ to.TotalVariation(v), 1e-7, share=1e-2)
     assert result["f_{0,1e-07}", "delta"] == pytest.approx(lost, rel=1e-5)
+    assert len((to.PureDP(0.06) @ ~steps(1.3, 0.05, 1)).sensitivities(epsilon=0.105)) == 5
     both = steps().symmetrise(assume="either-order").sensitivities(delta=DELTA)
     one = steps().sensitivities(delta=DELTA)
     assert [(f"{factor} (one order)", *numbers) for factor, *numbers in both.rows] == list(one.rows)

@@ -266,7 +266,7 @@ def sensitivities(
     result, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
     slopes = list[Slope]()
     with suppress(SizeError):
-        slopes += [] if result is None else _integral_slopes(order, result, of)
+        slopes = [] if result is None else [*_integral_slopes(order, result, of)]
     slopes = slopes or [*_differences(order, name, value)]
     rows = (
         (factor.notation if curve.symmetric else repr(factor), parameter, at, slope, at * slope / 100)
