@@ -118,8 +118,8 @@ class Product:
         """
         least, most = arb(0), arb(1)
         for t in (2.0**k for k in range(-6, 11)):
-            with suppress(VerificationError):  # a tilt too large for a quadrature
-                most = most.min(self.log_chernoff(t / (1 + t) if middle else 1 + t, arb(x)).exp().upper())
+            with suppress(VerificationError):  # a tilt too large for a quadrature; and NaN is not the least
+                most = min(most, self.log_chernoff(t / (1 + t) if middle else 1 + t, arb(x)).exp().upper())
         if not middle:
             most = most.min((1 - (arb(x) - self.sup_loss).exp()).upper().max(arb(0)))
             p, q = arb(1), arb(1 if self.square == 0 else 0)
