@@ -174,7 +174,11 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
-        """All vertices as fractions."""
+        """All vertices as fractions.
+
+        >>> PiecewiseLinear([0, 0.5, 1], [0.5, 0.125, 0]).vertices[1]
+        (Fraction(1, 2), Fraction(1, 8))
+        """
         return self._first(len(self.alpha))
 
     def _first(self, count: int) -> list[tuple[Fraction, Fraction]]:
@@ -344,6 +348,11 @@ class PiecewiseLinear(TradeOff):
         ratio
             Number >= 0; a ``Fraction`` or integer keeps the answer exact for an exact curve; else the answer
             is the float at or above it.
+
+        Examples
+        --------
+        >>> PiecewiseLinear([0, 0.5, 1], [0.5, 0.25, 0]).rational().hockey_stick(1)
+        Fraction(1, 2)
         """
         slope = exact_number("ratio", ratio, 0, math.inf, open_high=True)
         gain = max(1 - b - slope * a for a, b in self.vertices)
@@ -387,7 +396,11 @@ class PiecewiseLinear(TradeOff):
         return max(v.denominator.bit_length() for vertex in self.vertices for v in vertex)
 
     def at(self, alpha: Any) -> Any:
-        """Return f(alpha), alpha in [0, 1], in the curve's own arithmetic, by linear interpolation."""
+        """Return f(alpha), alpha in [0, 1], in the curve's own arithmetic, by linear interpolation.
+
+        >>> PiecewiseLinear([0, 0.5, 1], [0.5, 0.25, 0]).rational().at(Fraction(1, 4))
+        Fraction(3, 8)
+        """
         return interpolate(np.array([alpha]), self.alpha, self.beta)[0]
 
     def __eq__(self, other: object) -> bool:

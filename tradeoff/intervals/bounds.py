@@ -69,7 +69,11 @@ class Bounds(Generic[Side_co]):
 
     @staticmethod
     def of(value: Bounds | ArrayLike) -> Bounds:
-        """Return bounds as they are, and a number or an array as bounds of width 0."""
+        """Return bounds as they are, and a number or an array as bounds of width 0.
+
+        >>> Bounds.of(0.5)
+        Bounds(lower=0.5, upper=0.5)
+        """
         return value if isinstance(value, Bounds) else Bounds(value, value)
 
     def __iter__(self) -> Iterator[Side_co]:
@@ -77,7 +81,11 @@ class Bounds(Generic[Side_co]):
 
     @property
     def width(self) -> Any:
-        """Return upper - lower; 0 where both are the same infinity."""
+        """Return upper - lower; 0 where both are the same infinity.
+
+        >>> Bounds(0.25, 0.5).width
+        0.25
+        """
         lower, upper = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
         with np.errstate(invalid="ignore"):
             width = np.where(lower == upper, 0.0, upper - lower)
@@ -85,7 +93,11 @@ class Bounds(Generic[Side_co]):
 
     @property
     def mid(self) -> Any:
-        """Return (lower + upper)/2, rounded; an estimate, not a bound; NaN between both infinities."""
+        """Return (lower + upper)/2, rounded; an estimate, not a bound; NaN between both infinities.
+
+        >>> Bounds(0.25, 0.5).mid
+        0.375
+        """
         lower, upper = _array(self.lower), _array(self.upper)
         with np.errstate(invalid="ignore"):
             mid = np.clip(np.where(lower == upper, lower, lower / 2 + upper / 2), lower, upper)

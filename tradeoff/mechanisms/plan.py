@@ -120,6 +120,10 @@ class Plan(Displayed):
         Under "add-remove" it is :math:`T(P, Q)` with the record absent under :math:`P`. A mechanism whose
         worse order may differ from that of others, ``order = "free"``, enters as its envelope. It is not a
         guarantee where the two orders differ: use ``guarantee()``.
+
+        >>> from tradeoff.mechanisms import SubsampledGaussian
+        >>> Plan({SubsampledGaussian(noise_multiplier=1, sample_rate=0.01): 100}).curve()
+        subsample(G_{1}, 0.01)^100 (one order)
         """
         runs = ((each.curve(), each.order, n) for each, n in self.mechanisms.items() if n)
         return tensor(
@@ -128,7 +132,12 @@ class Plan(Displayed):
 
     @property
     def exact(self) -> bool:
-        """Whether the guarantee is the greatest curve below those of all pairs of neighbours."""
+        """Whether the guarantee is the greatest curve below those of all pairs of neighbours.
+
+        >>> from tradeoff.mechanisms import Laplace
+        >>> Plan({Laplace(scale=10): 50}).exact
+        True
+        """
         return self.guarantee().exact
 
     def guarantee(self) -> TradeOff:
@@ -139,6 +148,11 @@ class Plan(Displayed):
         Exponential mechanisms are :math:`\varepsilon^2/8`-zCDP each, whatever was answered before (Cesar,
         Rogers 2021). If there are several, and everything else in the plan is zCDP too, the guarantee is the
         greater of ``curve()`` and the curve of the sum of :math:`\rho` (``conversions.from_zcdp``).
+
+        >>> from tradeoff.mechanisms import SubsampledGaussian
+        >>> f = Plan({SubsampledGaussian(noise_multiplier=1, sample_rate=0.01): 100}).guarantee()
+        >>> round(f.epsilon(1e-5), 6)
+        0.718036
         """
         product = self.curve().symmetrise(assume="either-order")
         choice_rhos: dict[Mechanism, Bounds] = {
