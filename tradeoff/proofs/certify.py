@@ -134,6 +134,8 @@ def describe_law(law: PrivacyLossDistribution) -> Description:  # noqa: C901, PL
         case MixtureLaw(pair=pair) if pair.monotone:
             numbers = {"means": pair.at, "p": pair.p_weights, "q": pair.q_weights}  # in units of sigma
             return {"kind": "gaussian mixtures"} | {k: list(map(str, each)) for k, each in numbers.items()}
+        case MixtureLaw():
+            raise NoClosedForm(f"the likelihood ratio of these mixtures is not monotone; {_REMEDY}")
         case LaplaceLaw() if not isinstance(law, BoundedRangeLaw):
             return {"kind": "laplace", "epsilon": law.epsilon}
         case BinomialLaw(n=1):

@@ -150,9 +150,7 @@ class Product:
         """
         points = [acb(arb(c), arb(step) * k) for k in range(count)]
         half_square = (self.square + tau * tau) / 2
-        result = [acb(1)] * count
-        if half_square > 0:
-            result = [(half_square * (z * z - z)).exp() for z in points]
+        result = [(half_square * (z * z - z)).exp() for z in points]
         for parts, n in self.factors:
             # Transforms of these are closed forms.
             slabs = [part for part in parts if isinstance(part, laws.Slab) and all(part.single)]
