@@ -157,7 +157,7 @@ def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | No
     """Return the claim, widened until the verifier proves it with this effort; None if that fails.
 
     Bounds on delta and beta are widened to the verifier's enclosure. Bounds on epsilon at delta become those
-    at delta (1 + share) and delta (1 - share), as the verifier encloses delta with an error of such a share.
+    at delta (1 + share) and delta/(1 + share), as the verifier encloses delta with an error of such a share.
     """
     share = _ULPS
     for _ in range(6):
@@ -169,16 +169,18 @@ def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | No
                 raise VerificationError(message, "engine")
         if all(check.proved for check in checks):
             return claim
-        low, high, room = checks[0].lower, checks[-1].upper, 0.0
+        low, high = min(claim.lower, checks[0].lower), max(claim.upper, checks[-1].upper)
         if claim.question == "epsilon":
+            low, high, proved = claim.lower, claim.upper, {check.side for check in checks if check.proved}
             share = 4 * max(share, *((check.upper - check.lower) / claim.at for check in checks))
-            more, less = claim.at * (1 + share), claim.at * (1 - share)
-            low = float(curve.bounds.epsilon(more).lower) if more < 1 else -math.inf
-            high = float(curve.bounds.epsilon(less).upper) if share < 1 else curve.sup_loss
+            room = _ULPS * (1 + abs(high))
+            if ">" not in proved:
+                low = float(curve.bounds.epsilon(min(claim.at * (1 + share), 1.0)).lower) - room
+            if "<=" not in proved:
+                high = float(curve.bounds.epsilon(claim.at / (1 + share)).upper) + room
             if math.isinf(high):
                 return None
-            room = _ULPS * (1 + abs(claim.upper))
-        claim = replace(claim, lower=min(claim.lower, low) - room, upper=max(claim.upper, high) + room)
+        claim = replace(claim, lower=low, upper=high)
     return None
 
 

@@ -102,8 +102,7 @@ class Product:
             mean += n * float(centre)
             squares = ((x - centre) * (x - centre) for x in loss)
             variance += n * float(sum(map(mul, weight, squares), arb(0)).real / m_of_one)
-        self._tilts[c] = Tilt(log_m, mean, variance)
-        return self._tilts[c]
+        return self._tilts.setdefault(c, Tilt(log_m, mean, variance))
 
     def log_chernoff(self, c: float, x: arb) -> arb:
         """Return the log of Chernoff's bound on psi(x), M(c) e^(-(c - 1) x) kappa(c); M(0) and M(1) <= 1."""
@@ -122,7 +121,7 @@ class Product:
                 most = min(most, self.log_chernoff(t / (1 + t) if middle else 1 + t, arb(x)).exp().upper())
         if not middle:
             most = most.min((1 - (arb(x) - self.sup_loss).exp()).upper().max(arb(0)))
-            p, q = arb(1), arb(1 if self.square == 0 else 0)
+            p, q = arb(1), arb(int(self.square == 0))
             for parts, n in self.factors:
                 atoms = [pair for part in parts if isinstance(part, laws.Atoms) for pair in part.finite()]
                 of_p, of_q = max(atoms, key=lambda pair: float(pair[1] / pair[0]), default=(arb(0), arb(0)))
@@ -310,8 +309,7 @@ class Contour:
             if cost > 1.3 * least_cost:  # it falls and then rises, not always smoothly
                 break
             if cost < least_cost:
-                least_cost = cost
-                chosen = c, spread, period, left, right, self.log_error - cancelled
+                least_cost, chosen = cost, (c, spread, period, left, right, self.log_error - cancelled)
         if chosen is None:
             raise VerificationError("claim: no tilt has a contour of finite length", "claim")
         return chosen

@@ -555,7 +555,6 @@ def _atoms(
 
 
 def _masses(p: list[str], q: list[str]) -> Law:
-    """Return atoms by their masses under P and under Q, as fractions."""
     p_masses, q_masses = (list(map(_fraction, masses)) for masses in (p, q))
     for name, side in (("p", p_masses), ("q", q_masses)):
         require(name, min(side) >= 0 and sum(side) == 1 and len(p) == len(q), "must be masses of sum 1")

@@ -113,7 +113,7 @@ class Profile:
     def kinks(self, x: float) -> list[float]:
         """Return the losses of the four atoms next to x, where a sum has kinks; none for contours."""
         sums = [order.sum for order in self.orders if order.sum]
-        losses = [float((q / p).log().mid()) for each in sums for p, q in each.atoms]
+        losses = (float((q / p).log().mid()) for each in sums for p, q in each.atoms)
         return sorted(losses, key=lambda loss: abs(loss - x))[:4]
 
     def beta(self, alpha: float, losses: tuple[float, ...]) -> arb:
@@ -177,13 +177,14 @@ class _Order:
         # Below the mean loss, halfway between P and Q, 1 - delta is the lesser one.
         middle = x < self.product.tilt(0.5).mean
         near = (c for c in self.contours if c.middle == middle and abs(c.x - x) <= c.spread / 2)
-        psi = arb(0).union(arb(1))
+        psi = arb.nan()
         with suppress(VerificationError):  # no contour of this effort
             if (contour := next(near, None)) is None:
                 contour = _contour(self.product, x, middle=middle, count=self.count)
                 self.contours.append(contour)
             psi = contour.bound(x)
         if not psi.upper() < 2 * psi.lower():
-            psi = psi.intersection(self.product.rough(x, middle=middle))
+            rough = self.product.rough(x, middle=middle)
+            psi = psi.intersection(rough) if psi.is_finite() else rough
         psi += unlisted
         return (1 - psi, psi) if middle else (infinite + psi, 1 - infinite - psi)
