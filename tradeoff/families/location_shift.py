@@ -255,7 +255,7 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
         ``uniform`` and ``rv_histogram``; else a curve with ``assumptions``: that SciPy's log-densities are
         right to 1e-12, and that :math:`\log(q/p)` has no other extrema than those located. Discrete laws are
         curves in fractions, of exact masses (``binom``, ``geom``, ``nbinom``, ``poisson``) or of SciPy's;
-        where outcomes are infinitely many, those of mass 1e-300 are left out, and counted as infinite losses.
+        of infinitely many outcomes those below 1e-300 are left out, and count as an infinite loss.
 
     Raises
     ------
@@ -344,6 +344,8 @@ def _integer_pair(p: Any, q: Any) -> TradeOff:
     with np.errstate(all="ignore"):
         spans = [_outcome_range(law) for law in (p, q)]
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
+        if max(-low, high) > MOST:
+            raise DomainError(f"outcomes must be in [-2^53, 2^53], got those from {low} to {high}")
         if not high - low < _MAX_OUTCOMES:
             raise SizeError(
                 f"p and q must have at most {_MAX_OUTCOMES} outcomes, got those from {low} to {high}; "
@@ -352,7 +354,7 @@ def _integer_pair(p: Any, q: Any) -> TradeOff:
         exact = [_masses_by_ratios(law, *span) for law, span in zip((p, q), spans, strict=True)]
         if all(exact):
             curve = from_masses(*exact)
-            curve.is_rounded = True  # to 2^-1000, which must not refute an order
+            curve.is_rounded = True  # to 1e-297, which must not refute an order
             return curve
         outcomes = np.arange(low, high + 1)
         masses = []
@@ -364,7 +366,7 @@ def _integer_pair(p: Any, q: Any) -> TradeOff:
 
 
 def _masses_by_ratios(law: Any, low: int, high: int) -> dict[Any, Fraction]:
-    """Return masses from ``low`` to ``high`` by the ratio of two neighbours, to 2^-1000; {} if unknown."""
+    """Return masses from ``low`` to ``high`` by the ratios of neighbours, to 1e-297; {} if unknown."""
     import scipy.stats
 
     ratios: dict[str, Callable[..., Fraction]] = {
@@ -375,7 +377,7 @@ def _masses_by_ratios(law: Any, low: int, high: int) -> dict[Any, Fraction]:
     }
     name, dist = law.dist.name, law.dist
     known: Any = getattr(scipy.stats, str(name), None)  # a law of the user's may have its name
-    if name not in ratios or (type(dist), dist.a, dist.b) != (type(known), known.a, known.b):
+    if name not in ratios or type(dist) is not type(known) or (dist.a, dist.b) != (known.a, known.b):
         return {}
     names = [*dist.shapes.split(", "), "loc"]
     given = {"loc": 0, **dict(zip(names, law.args, strict=False)), **law.kwds}
@@ -386,9 +388,10 @@ def _masses_by_ratios(law: Any, low: int, high: int) -> dict[Any, Fraction]:
     for k in range(low, high):
         ratio = ratios[name](k - int(loc), *shapes)
         weights.append(weights[-1] * ratio.numerator // ratio.denominator)
-    rest = Fraction(float(law.cdf(low - 1) + law.sf(high)))  # one outcome of this law alone
-    if (low, high) != law.support():
-        rest = 2 * rest + Fraction(1, 2**1074)  # SciPy's may underflow
+    # At most 10^5 steps lead to a mass below 1e-300, so that ratios past it are at most 1 - 1/150, and all
+    # outcomes there weigh at most 150 times the last. They are one outcome of this law alone.
+    ends = zip((weights[0], weights[-1]), (low, high), law.support(), strict=True)
+    rest = Fraction(256 * sum(weight + 256 for weight, at, end in ends if at != end), sum(weights))
     share = (1 - rest) / sum(weights)
     return {("outside", id(law)): rest, **{low + i: w * share for i, w in enumerate(weights)}}
 
