@@ -388,10 +388,11 @@ def _masses_by_ratios(law: Any, low: int, high: int) -> dict[Any, Fraction]:
     for k in range(low, high):
         ratio = ratios[name](k - int(loc), *shapes)
         weights.append(weights[-1] * ratio.numerator // ratio.denominator)
-    # At most 10^5 steps lead to a mass below 1e-300, so that ratios past it are at most 1 - 1/150, and all
-    # outcomes there weigh at most 150 times the last. They are one outcome of this law alone.
+    # At most 10^5 steps lead to a mass below 1e-300, so that ratios past it are at most 1 - 1/150 if they
+    # fall, else 1 - p, and all outcomes there, one of this law, weigh at most 150 or 1/p times the last.
+    most = max(256, math.ceil(1 / shapes[-1])) if name == "nbinom" else 256
     ends = zip((weights[0], weights[-1]), (low, high), law.support(), strict=True)
-    rest = Fraction(256 * sum(weight + 256 for weight, at, end in ends if at != end), sum(weights))
+    rest = Fraction(most * sum(weight + 256 for weight, at, end in ends if at != end), sum(weights))
     share = (1 - rest) / sum(weights)
     return {("outside", id(law)): rest, **{low + i: w * share for i, w in enumerate(weights)}}
 
