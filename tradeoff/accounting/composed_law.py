@@ -217,7 +217,7 @@ class ComposedLaw(PrivacyLossDistribution):
             near = round(min(max(c, 0.0), 1.0))
             c = near + side * step / 4 if abs(c - near) < step / 4 else c
             rung = self._rung(c)
-            lost = (at.log_m + rung.log_m) / 2 - self.cumulant.value((at.c + c) / 2)
+            lost = (at.log_m + rung.log_m) / 2 - self.cumulant((at.c + c) / 2)[0]
             apart = side * (rung.mean - at.mean) > 0 and rung.sd > self.narrowest * self.middle.sd
             # Periods are more than 7 deviations, so that no gain is above step/sd.
             better = step > most * rung.sd
@@ -303,7 +303,7 @@ class ComposedLaw(PrivacyLossDistribution):
         mean, sd = np.array([(rung.mean, rung.sd) for rung in self.rungs]).T
         log = np.array(log_p)[index] + np.log(spacing) - 0.5 * np.log(2 * np.pi)
         log -= np.log(np.interp(at, mean, sd))
-        return PlanningPoints(at, log - np.logaddexp.reduce(log) + self.cumulant.value(0.0))
+        return PlanningPoints(at, log - np.logaddexp.reduce(log) + self.cumulant(0.0)[0])
 
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + self.blur

@@ -52,42 +52,33 @@ class Cumulant:
         ends = math.log(1e-3), math.log(self.limit)
         return math.exp(largest(lambda log: is_float(math.exp(log)), *ends, 12))
 
-    def _tilted(self, t: Any) -> tuple[Array, Array, Array]:
-        """Return p e^(t L) over its maximum in a sketch, its sum, and log E e^(t L_i); for each t a row."""
+    def _tilted(self, t: Any) -> tuple[Array, Array, Array, Array]:
+        """Return p e^(t L) over its maximum in a sketch, its sum, log E e^(t L_i), and K; for each t a row.
+
+        Where |t L| stays below 0.1 K is of log1p(E (e^(t L_i) - 1)): the logarithm of E e^(t L_i) loses a
+        digit and more there, which counts for many rounds.
+        """
         exponent = self.log_p + t * self.loss
         peak = np.maximum.reduceat(exponent, self.starts, axis=-1)
         weight = np.exp(exponent - peak.repeat(self.repeats, axis=-1))
         total = np.add.reduceat(weight, self.starts, axis=-1)
-        return weight, total, peak + np.log(total)
-
-    def weights(self, t: float) -> tuple[list[Array], list[float]]:
-        """Return p e^(t L)/E e^(t L_i) at the points of every sketch i, and the logarithms of these means."""
-        weight, total, logs = self._tilted(t)
-        return np.split(weight / np.repeat(total, self.repeats), self.starts[1:]), logs.tolist()
-
-    def value(self, t: float) -> float:
-        """Return K at t."""
-        return float(self.values(np.array([t]))[0])
-
-    def values(self, t: Array) -> Array:
-        """Return K at each t."""
-        each = max(1, 2**16 // len(self.loss))  # numbers at once stay in a cache
-        parts = (t[k : k + each, None] for k in range(0, len(t), each))
-        return np.concatenate([self._value(some, self._tilted(some)[2]) for some in parts])
-
-    def _value(self, t: Array, logs: Array) -> Array:
-        """Return K at a column of t, ``logs`` being log E e^(t L_i), a row for each t.
-
-        Where |t L| stays below 0.1 it is log1p(E (e^(t L_i) - 1)): the logarithm of E e^(t L_i) loses a digit
-        and more there, which counts for many rounds.
-        """
+        exact = logs = peak + np.log(total)
         near = (np.abs(t) * self.farthest < 0.1) & (self.missing < 0.1)
         if near.any():
             gain = self.p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
             change = np.add.reduceat(gain, self.starts, axis=-1) - self.missing
-            logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
-        result: Array = logs @ self.counts
-        return result
+            exact = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
+        return weight, total, logs, exact @ self.counts
+
+    def weights(self, t: float) -> tuple[list[Array], list[float]]:
+        """Return p e^(t L)/E e^(t L_i) at the points of every sketch i, and the logarithms of these means."""
+        weight, total, logs, _ = self._tilted(t)
+        return np.split(weight / np.repeat(total, self.repeats), self.starts[1:]), logs.tolist()
+
+    def values(self, t: Array) -> Array:
+        """Return K at each t."""
+        each = max(1, 2**16 // len(self.loss))  # numbers at once stay in a cache
+        return np.concatenate([self._tilted(t[k : k + each, None])[3] for k in range(0, len(t), each)])
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
@@ -100,12 +91,12 @@ class Cumulant:
         By Chernoff, in one of them losses as large as the tilted mean have at most the probability e^-rarity.
         """
         t = t[:, None]
-        weight, total, log = self._tilted(t)
+        weight, total, log, value = self._tilted(t)
         first = np.add.reduceat(weight * self.loss, self.starts, axis=-1) / total
         square = weight * (self.loss - first.repeat(self.repeats, axis=-1)) ** 2
         second = np.add.reduceat(square, self.starts, axis=-1) / total
         rarest = np.maximum.reduce(t * first - log, axis=-1)
-        return self._value(t, log), first @ self.counts, second @ self.counts, rarest
+        return value, first @ self.counts, second @ self.counts, rarest
 
     @cached_property
     def spread(self) -> float:

@@ -79,7 +79,7 @@ def choose_edge(
     if far <= 0:  # no digits are left of a spread next to 0
         return None
     tilts = np.geomspace(0.1, 1e4, 21) / far
-    cumulants = np.array([cumulant.value(-each) for each in tilts.tolist()])
+    cumulants = np.array([cumulant(-each)[0] for each in tilts.tolist()])
     for multiple in (1.1, 1.33, 1.8, 2.7, 3.6, 5.3, 7.1, 10.7, 14.2):
         edge = multiple * far
         if 2 * edge > reach or edge > 690:  # up to where e^edge and masses times it are floats

@@ -176,9 +176,9 @@ def plan(
     high, up = cumulant.edge(theta, +1, log_eta)  # a loss of the sum, and its Chernoff exponent
     # Where it takes a few large losses the saddle has many of them: a lower tilt has fewer, in a narrower
     # window, and loses up to e^1.5 of the accuracy.
-    least = cumulant.value(theta) - theta * epsilon
+    least = cumulant(theta)[0] - theta * epsilon
     for c in (1 + (theta - 1) * np.arange(0.98, 0.5, -0.02)).tolist() if high > 8 * epsilon > 0 else ():
-        if cumulant.value(c) - c * epsilon > least + 1.5:
+        if cumulant(c)[0] - c * epsilon > least + 1.5:
             break
         last, t = cumulant.edge(c, +1, log_eta)
         theta, high, up = (c, last, t) if last < 0.9 * high else (theta, high, up)
