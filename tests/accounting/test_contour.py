@@ -83,7 +83,7 @@ def test_transform_holds_truth_within_errors(law, c, scaled, share):
     true = Moment(law, c, 2 * float(y[-1]))
     assert abs(true.log_m() - result.log_m) <= result.log_m_error
     if isinstance(result, QuadratureTransform):
-        assert true.variance(result.mean) <= result._level(0).variance.item() + 1e-25
+        assert true.variance(result.mean) <= result.first.variance.item() + 1e-25
     ratio, radius = result.ratio(y), share * float(y[0])
     near = result.around(y, radius)
     for k, at in enumerate(y):
@@ -204,7 +204,7 @@ def test_stays_below_bounds_product_on_the_walk(mu, rate, n, flipped):
     law = SubsampledPLD(GaussianLaw(mu), rate)
     result = drawn(ReversedPLD(law) if flipped else law, 2.0)
     assert isinstance(result, QuadratureTransform)
-    start = 6.0 / np.sqrt(n * result._level(0).variance.item())
+    start = 6.0 / np.sqrt(n * result.first.variance.item())
     reached = stays_below([result], [n], 12.0, start, np.inf, np.inf)
     if reached > start:
         y = np.geomspace(start, min(reached, 30 * start), 1000)

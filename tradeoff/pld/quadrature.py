@@ -31,14 +31,10 @@ _BLOCK = 64  # points summed at once: a sum of the sums of blocks rounds less th
 
 
 class QuadratureTransform(Transform):
-    """The product of rho_i^n_i over rows i, ``powers`` n_i, by levels that are made for a frequency.
+    """The product of rho_i^n_i over ``rows`` i of components, ``powers`` n_i, by levels for a frequency.
 
-    Here it has the one row of a law, in `pld.batched` many. Quadratures err by about e^-digits of M(c). Upper
-    bounds on log |rho| are ``far`` and ``bound_from`` for all y' >= y, ``around`` within a radius of each y.
+    Here it has the one row of a law, in `pld.batched` many. Quadratures err by about e^-digits of M(c).
     """
-
-    rows: Sequence[Sequence[Component]]
-    """The smooth components of each row."""
 
     # Level j serves a component for frequencies up to first_limit finer^j/scale, scale >= |dL/dx|: making a
     # level costs as much as some fifty frequencies.
@@ -52,7 +48,7 @@ class QuadratureTransform(Transform):
         rows: Sequence[Sequence[Component]] = (),
         powers: Sequence[float] = (1.0,),
     ) -> None:
-        self.mass_at_minus_infinity, self._levels = 0.0, dict[int, Level]()
+        self.mass_at_minus_infinity = 0.0
         if law is not None:
             self.atoms, self.is_cut, rows = law.atoms, law.lost > 0, [law.components() or []]
             self.mass_at_minus_infinity = law.mass_at_minus_infinity
@@ -61,7 +57,8 @@ class QuadratureTransform(Transform):
         # of the component with the largest scale.
         self._paces = [min(part.base.scale, 1.0) / self.first_limit for row in rows for part in row]
         self._pace = max(self._paces, default=1 / self.first_limit)
-        level, is_product = self._level(0), len(rows) > 1 or powers[0] != 1
+        self.first = level = Level(self._points(0), c, self.mass_at_minus_infinity, None)
+        self._levels, is_product = {0: level}, len(rows) > 1 or powers[0] != 1
         # Log M is the sum of n_i log M_i, the mean that of n_i m_i. A product n_i m_i and the end of an exact
         # sum are a unit each; a single row with n = 1 has neither.
         self.log_m, self.mean = (math.fsum(self.powers * each[:, 0]) for each in (level.log_m, level.mean))
@@ -71,22 +68,11 @@ class QuadratureTransform(Transform):
         rounding = 2 * UNIT * math.fsum(self.powers * np.abs(level.mean[:, 0]))
         self.mean_error = rounding * (1 + 1e-9) if is_product else 0.0
 
-    def _level(self, j: int) -> Level:
-        """Return level j, made once: on the real line, or from 1 on the path, if there is one."""
-        if j and self._path is not None:
-            return self._path
-        if j not in self._levels:
-            first = self._levels[0] if j else None  # whose means m all keep
-            self._levels[j] = Level(self._points(j), self.c, self.mass_at_minus_infinity, first)
-        return self._levels[j]
-
     @cached_property
     def _path(self) -> Level | None:
         """The level that serves all frequencies, with M(c) of level 0; None where a component has no path."""
         points = self._points(None)
-        if points is None:
-            return None
-        return Level(points, self.c, self.mass_at_minus_infinity, self._levels[0])
+        return None if points is None else Level(points, self.c, self.mass_at_minus_infinity, self.first)
 
     def _points(self, j: int | None) -> Any:
         """Return the points of level j, atoms among them, as one row; for j None those of a path, or None.
@@ -109,7 +95,7 @@ class QuadratureTransform(Transform):
         A product and a sum of all rows are 1 + len(rows) units of each term; the n_i m_i add up to ``mean``
         but for ``mean_error``.
         """
-        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
+        parts = [complex_log1p(*level.sums(y[here], even=even)) for level, here in self._by_level(y)]
         log, error, ceiling = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
         if len(self.rows) == 1 == self.powers[0]:
             return LogRatio(log[0], error[0], ceiling[0])
@@ -118,25 +104,32 @@ class QuadratureTransform(Transform):
         return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), total, self.powers @ ceiling)
 
     def around(self, y: Array, radius: float) -> Array:
-        variance = self._level(0).variance
-        parts = [level.around(y[here], radius, variance) for level, here in self._by_level(y)]
+        parts = [level.around(y[here], radius, self.first.variance) for level, here in self._by_level(y)]
         return np.asarray(self.powers @ np.concatenate(parts, axis=-1))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
-        """Return levels, each with the slice of the increasing frequencies y that it serves."""
+        """Return levels, each with the slice of the increasing frequencies y that it serves.
+
+        They are made once: 0 on the real line, and from 1 on the path, if there is one.
+        """
         if not self._paces:  # atoms alone: level 0 serves all
-            return [(self._level(0), slice(len(y)))]
-        last = math.inf if self._path is None else 1
-        which = np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(self.finer)
-        which = np.minimum(np.ceil(which), last)
+            return [(self.first, slice(len(y)))]
+        which = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(self.finer))
+        which = np.minimum(which, math.inf if self._path is None else 1)
         cuts = [0, *(np.flatnonzero(which[1:] != which[:-1]) + 1).tolist(), len(y)]
-        return [(self._level(int(which[start])), slice(start, stop)) for start, stop in pairwise(cuts)]
+        result = list[tuple[Level, slice]]()
+        for start, stop in pairwise(cuts):
+            if (j := int(which[start])) not in self._levels:
+                mass = self.mass_at_minus_infinity
+                self._levels[j] = self._path or Level(self._points(j), self.c, mass, self.first)
+            result.append((self._levels[j], slice(start, stop)))
+        return result
 
     @cached_property
     def _tails(self) -> list[list[Tail]]:
         """For each component of each row: tilted masses of sets, and variations of the density on them."""
-        first = self._level(0)
-        each = zip(self.rows, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
+        known = (each[:, 0].tolist() for each in (self.first.log_m, self.first.log_m_error))
+        each = zip(self.rows, *known, strict=True)
         return [[part.base.tail(part, self.c, log_m, error) for part in row] for row, log_m, error in each]
 
     def far(self, y: float) -> float:
@@ -167,8 +160,7 @@ class Level:
     log_m: Array
     log_m_error: Array
 
-    chunk = 2**18
-    """Sines and cosines computed at once: 2 MiB each, the size of a cache."""
+    chunk = 2**18  # sines and cosines computed at once: 2 MiB each, the size of a cache
 
     def __init__(
         self, nodes: QuadratureNodes, c: float, mass_at_minus_infinity: float, first: Level | None
@@ -208,19 +200,6 @@ class Level:
         self._on_real_line = first if self.complex else None
 
     @cached_property
-    def slope_error(self) -> tuple[Array, Array]:
-        """(a, b) with a + b y >= the error of u'(y)/i = sum_j w_j d_j e^(iy d_j).
-
-        Errors are those of losses, masses, summation, M(c), and of the quadrature of L e^(zL) by Cauchy's
-        estimate on a circle of radius MARGIN, which may reach that much above the frequencies served:
-        e^(MARGIN mu a) < 2.1 as mu a <= 2.8, a the height of the strip of a normal density in which the
-        integrand is analytic. The rest of 4 is for nodes left out (`gaussian.Trapezoid.left_out`).
-        """
-        known = self.drift + self.distance_error + (self.sum_slack + self.moment_slack) * self.distance
-        known += 4 * self.quadrature / MARGIN * (self._on_real_line or self).spreads[0]
-        return known, _sum(np.abs(self.w * self.d) * self.d_error) * (1 + 1e-9)
-
-    @cached_property
     def spreads(self) -> tuple[Array, Array]:
         """Upper bounds on M(c +- MARGIN) e^(-+ MARGIN m)/M(c), by which quadratures err more, and E_c d^2.
 
@@ -241,89 +220,76 @@ class Level:
         scatter = np.sqrt(_sum(self.w * self.d_error * self.d_error))
         return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.mass_error))
 
-    def _sums(self, y: Array, *weights: Any, even: bool) -> tuple[list[Complex], Array | None]:
-        """Return sum_j w_j (e^(iy d_j) - 1), (rows, len(y)), for each of the ``weights`` w, and None.
+    def sums(self, y: Array, *others: Any, even: bool) -> list[Any]:
+        """Return u(y), its error, and sum_j v_j (e^(iy d_j) - 1) for ``others`` v; all are (rows, len(y)).
 
-        More than 16 equally spaced (``even``) y share their sines, see ``_equispaced``, whose heads are then
-        returned in place of None.
+        Errors are those of summation, losses, masses, M(c) and the quadrature. The terms of u add up to at
+        most ``size``, as |e^(i theta) - 1| <= min(2, |theta|).
+
+        More than 16 equally spaced (``even``) y share their sines: e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd)
+        + (e^(izd) - 1). y is cut into groups: x, its *head*, is the first y of its group, z = y - x one of
+        the ``group`` steps that all groups have in common. A term costs a multiplication and no sine. A sum
+        of complex products errs by at most sqrt(2) as much as one of real ones (and those of complex nodes
+        are charged twice already), so that both sums err as 1.5 times one over |e^(ixd) - 1| and one over
+        |e^(izd) - 1|. The phases err as those of y, to which x and z add up but for 3 units of it.
         """
-        if even and len(y) > 16:
-            return self._equispaced(y, *weights)
+        weights: tuple[Any, ...] = self.w, *others
         result = [np.empty((len(self.d), len(y)), complex) for _ in weights]
-        step = max(1, self.chunk // self.d.size)
-        for start in range(0, len(y), step):
-            here = slice(start, start + step)
-            rise = _phase_rise(y[here, None] * (self.d / 2)[:, None, :])
-            for sums, w in zip(result, weights, strict=True):
-                sums[:, here] = _sum_in_blocks(rise, w)
-        return result, None
-
-    def _error(self, y: Array, u: Complex, heads: Array | None = None) -> Array:
-        """Bound the error of u(y): of summation, losses, masses, M(c) and the quadrature.
-
-        The terms of the sum add up to at most ``size``, as |e^(i theta) - 1| <= min(2, |theta|). With
-        ``heads`` it is summed as ``_equispaced`` does.
-        """
-        size, drift = np.minimum(2 * self.mass, y * self.distance), self.drift
-        if heads is not None:
+        half, drift, count = (self.d / 2)[:, None, :], self.drift, self.d.shape[-1]
+        if even and len(y) > 16:
+            group = min(256, 1 << len(y).bit_length() // 2)
+            rise = _phase_rise((y[:group] - y[0])[:, None] * half)
+            first = [_sum_in_blocks(rise, w)[:, :, None] for w in weights]
+            # Small matrices: for complex products of 2^16 multiplications BLAS starts threads.
+            rotation = (1 + rise).reshape(len(self.d), -1, min(group, 16), count)
+            groups = max(1, min(self.chunk // self.d.size, 48))  # computed at once
+            blocks = [slice(k, k + _BLOCK) for k in range(0, count, _BLOCK)]
+            for start in range(0, len(y), groups * group):
+                phases = _phase_rise(half.swapaxes(1, 2) * y[start : start + groups * group : group])
+                for u, w, add in zip(result, weights, first, strict=True):
+                    weighted = phases * w[:, :, None]
+                    sums = sum(rotation[..., b] @ weighted[:, None, b] for b in blocks)
+                    sums = sums.reshape(*rise.shape[:2], -1) + add  # (rows, z, heads)
+                    flat = sums.swapaxes(1, 2).reshape(len(self.d), -1)
+                    u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
+            heads = np.repeat(y[::group], group)[: len(y)]
             size = 1.5 * np.minimum(2 * self.mass, heads * self.distance)
             size += np.minimum(2 * self.mass, (y - heads) * self.distance)
             drift = drift + 4 * UNIT * self.distance
-        masses = np.minimum(2 * self.mass_error, y * self.distance_error)
-        error = self.sum_slack * size + y * drift + masses
-        return np.asarray(error + np.abs(u) * self.moment_slack + 2.01 * self.quadrature)
-
-    def ratio(self, y: Array, *, even: bool) -> LogRatio:
-        """Return log(1 + u(y)) of every row, (rows, len(y))."""
-        (u,), heads = self._sums(y, self.w, even=even)
-        return complex_log1p(u, self._error(y, u, heads))
-
-    def _equispaced(self, y: Array, *weights: Any) -> tuple[list[Complex], Array]:
-        """Return ``_sums`` by e^(i(x + z)d) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1), and the x of all y.
-
-        y is cut into groups: x, its *head*, is the first y of its group, z = y - x one of the ``group`` steps
-        that all groups have in common. A term costs a multiplication and no sine. A sum of complex products
-        errs by at most sqrt(2) as much as one of real ones (and those of complex nodes are charged twice
-        already), so that both sums err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The
-        phases err as those of y, to which x and z add up but for 3 units of it.
-        """
-        group = min(256, 1 << len(y).bit_length() // 2)
-        half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
-        rise = _phase_rise(z[:, None] * half)
-        first = [_sum_in_blocks(rise, w)[:, :, None] for w in weights]
-        # Small matrices: for complex products of 2^16 multiplications BLAS starts threads.
-        rotation = (1 + rise).reshape(len(self.d), -1, min(group, 16), self.d.shape[-1])
-        result = [np.empty((len(self.d), len(y)), complex) for _ in weights]
-        groups = max(1, min(self.chunk // self.d.size, 48))  # computed at once
-        blocks = [slice(k, k + _BLOCK) for k in range(0, self.d.shape[-1], _BLOCK)]
-        for start in range(0, len(y), groups * group):
-            heads = y[start : start + groups * group : group]
-            phases = _phase_rise(half.swapaxes(1, 2) * heads)
-            for u, w, add in zip(result, weights, first, strict=True):
-                weighted = phases * w[:, :, None]
-                sums = sum(rotation[..., b] @ weighted[:, None, b] for b in blocks)
-                sums = sums.reshape(*rise.shape[:2], -1) + add  # (rows, z, heads)
-                flat = sums.swapaxes(1, 2).reshape(len(self.d), -1)
-                u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
-        return result, np.repeat(y[::group], group)[: len(y)]
+        else:
+            step = max(1, self.chunk // self.d.size)
+            for start in range(0, len(y), step):
+                here = slice(start, start + step)
+                rise = _phase_rise(y[here, None] * half)
+                for u, w in zip(result, weights, strict=True):
+                    u[:, here] = _sum_in_blocks(rise, w)
+            size = np.minimum(2 * self.mass, y * self.distance)
+        error = self.sum_slack * size + y * drift + np.minimum(2 * self.mass_error, y * self.distance_error)
+        error = error + np.abs(result[0]) * self.moment_slack + 2.01 * self.quadrature
+        return [result[0], error, *result[1:]]
 
     def around(self, y: Array, radius: float, variance: Array) -> Array:
         """Bound log |rho| from above within ``radius`` r of each y, ``variance`` >= |u''|, row by row.
 
         |1 + u(y + t)| <= |1 + u + t u'| + r^2/2 ``variance`` for |t| <= r, whose first term is convex in t:
-        it is greatest at t = +-r. u' = sum_j i d_j w_j e^(iy d_j). With equal steps its two sums are of terms
-        up to 3 and 2 times those of ``slope_error``, and their phases err by up to 4 units more, as in
-        ``_error``.
+        it is greatest at t = +-r. u' = sum_j i d_j w_j e^(iy d_j) is known to ``known`` + y ``drift``, for
+        the errors of losses, masses, summation, M(c), and of the quadrature of L e^(zL) by Cauchy's estimate
+        on a circle of radius MARGIN, which may reach that much above the frequencies served: e^(MARGIN mu a)
+        < 2.1 as mu a <= 2.8, a the height of the strip of a normal density in which the integrand is
+        analytic. The rest of 4 is for nodes left out (`gaussian.Trapezoid.left_out`). With equal steps its
+        two sums are of terms up to 3 and 2 times those, and their phases err by up to 4 units more.
         """
         weighted = self.w * self.d
-        known, drift = self.slope_error
+        known = self.drift + self.distance_error + (self.sum_slack + self.moment_slack) * self.distance
+        known += 4 * self.quadrature / MARGIN * (self._on_real_line or self).spreads[0]
+        drift = _sum(np.abs(weighted) * self.d_error) * (1 + 1e-9)
         is_even = len(y) > 16 and np.ptp(np.diff(y)) == 0
-        (u, slope), heads = self._sums(y, self.w, weighted, even=is_even)
-        if heads is not None:
+        if is_even:
             known = known + 5 * self.sum_slack * self.distance
             drift = drift + 4 * UNIT * _sum(np.abs(weighted * self.d))
+        u, error, slope = self.sums(y, weighted, even=is_even)
         slope = radius * 1j * (_sum(weighted) + slope)
-        error: Array = self._error(y, u, heads) + radius * (known + y * drift) + radius**2 / 2 * variance
+        error = error + radius * (known + y * drift) + radius**2 / 2 * variance
         return np.asarray(np.maximum(*complex_log1p(np.array([u + slope, u - slope]), error).ceiling))
 
     def far(self, y: float) -> Array:
