@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,11 +43,7 @@ class SamplingRate(NamedTuple):
 
 
 def subsampled_loss(rate: SamplingRate, loss: Array) -> Array:
-    """Return log(1 - s + s e^loss), by the form that does not cancel at each loss.
-
-    log1p(s expm1(loss)) where that is above -1, else log(1 - s + s e^loss), and loss + log(s + (1 - s)
-    e^-loss) for large losses.
-    """
+    """Return log(1 - s + s e^loss), by the one of its three forms that does not cancel at each loss."""
     part, rest = rate
     if isinstance(part, float) and 0 in rate:  # a column holds neither 0 nor 1
         return loss if rest == 0 else np.zeros_like(loss)
@@ -72,10 +68,9 @@ def subsampled_loss_error(loss: Array, subsampled: Array) -> Array:
 
 
 def inverse_subsampled_loss(rate: SamplingRate, subsampled: Array) -> Array:
-    """Return L with log(1 - s + s e^L) = ``subsampled`` L', or -inf where L' <= log(1 - s).
+    """Return L with log(1 - s + s e^L) = ``subsampled`` L', by the inverses of its three forms.
 
-    It is log1p(expm1(L')/s), log((e^L' - (1 - s))/s) for L' < -1, and L' + log(1 - (1 - s) e^-L') - log s for
-    large L'.
+    It is -inf where L' <= log(1 - s).
     """
     part, rest = rate
     if rest == 0:
@@ -170,13 +165,13 @@ class Tail(NamedTuple):
 
 
 class Base(ABC):
-    """Density phi(x) on an open interval or the real line, and the loss l(x)."""
+    """Density phi(x) on an open interval or the real line, and the loss l(x), |dl/dx| <= ``scale``.
+
+    ``half`` tells whether it is the part of a symmetric pair where l > 0.
+    """
 
     scale: float
-    """Upper bound on |dl/dx|, positive."""
-
     half: bool = False
-    """Whether it is the part of a symmetric pair where l > 0."""
 
     def positive_part(self) -> Base | None:
         """Return the base on l > 0, where l under e^l phi is distributed as -l under phi; None for others."""
@@ -200,22 +195,13 @@ class Base(ABC):
 
 
 class AffineBase(Base):
-    """Base with an affine loss l and a quadratic log phi; ``scale`` is dl/dx > 0."""
+    """Base with a loss l of slope ``scale`` > 0, and a log phi of second derivative -``bend`` <= 0."""
 
     bend: float
-    """Minus the second derivative of log phi, >= 0."""
 
     @abstractmethod
-    def loss(self, x: Array) -> Array:
-        """Return l(x)."""
-
-    @abstractmethod
-    def log_density(self, x: Array) -> Array:
-        """Return log phi(x)."""
-
-    @abstractmethod
-    def fall(self, x: Array) -> Array:
-        """Return minus the derivative of log phi."""
+    def at(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return l(x), log phi(x), and minus the derivative of log phi."""
 
     @abstractmethod
     def grid(self, component: Component, c: float, size: int) -> Array:
@@ -233,14 +219,14 @@ class AffineBase(Base):
         """
         size = 1000  # points of the table: cells in which a density grows by a few percent
         part, scale, x = component, self.scale, self.grid(component, c, size)
-        loss = self.loss(x)
+        loss, log_phi, fall = self.at(x)
         logs = part.logs(loss, np.zeros(size))
-        log_w = self.log_density(x) + (1 - c) * logs.p + c * logs.q + math.log(part.k) - log_m
+        log_w = log_phi + (1 - c) * logs.p + c * logs.q + math.log(part.k) - log_m
         # dx/dL = (1 - b + b e^l) (1 - d + d e^l)/(g e^l scale)
         log_height = log_w + log_m_error + logs.p + logs.q - loss - math.log(abs(part.g)) - math.log(scale)
         width = float(x[1] - x[0])
         slope_q, slope_p = subsampled_slope(part.b, loss, logs.q), subsampled_slope(part.d, loss, logs.p)
-        rate = np.abs(scale * ((c + 1) * slope_q + (2 - c) * slope_p - 1) - self.fall(x))  # |h|
+        rate = np.abs(scale * ((c + 1) * slope_q + (2 - c) * slope_p - 1) - fall)  # |h|
         # Bound on |h'|: a logistic function is nowhere steeper than 1/4.
         bend = self.bend + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
         growth = (np.maximum(rate[1:], rate[:-1]) + bend * width) * width
@@ -269,15 +255,6 @@ class Component:
     b: SamplingRate = ALL
     d: SamplingRate = NONE
     units: int = 0
-
-    def subsampled(self, p: float) -> Component:
-        """Return the component with Q replaced by (1 - p) P + p Q: b becomes (1 - p) d + p b, and g is p g.
-
-        A product, 1 - p and a sum are three units; where b and d are 0 and 1, 1 - p alone is one.
-        """
-        rest = 1 - p
-        b = SamplingRate(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
-        return replace(self, g=p * self.g, b=b, units=self.units + (1 if abs(self.g) == 1 else 3))
 
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP and log dQ over k phi, and L, at base losses l known to ``error``.

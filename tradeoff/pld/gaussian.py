@@ -1,9 +1,8 @@
 """The law of L = log dQ/dP between normal laws mu apart, and trapezoid rules for sampled ones.
 
-A *component* has dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi over a *base* phi with loss l, and
-g = b - d (`components.Component`); b and d are its *shares*. Under the *tilt* c, w = P^(1-c) Q^c/M(c), M(z) =
-E_P e^(zL), z = c + iy at *frequencies* y >= 0. A rule is a set of equidistant nodes h j, of weight h, on the
-real line for frequencies up to some y, or on a *path* next to it, complex, for all.
+Components, with the *shares* b and d, bases phi of loss l, tilts c and frequencies y, z = c + iy, are those
+of `pld.components`. A rule is a set of equidistant nodes h j, of weight h, on the real line for frequencies
+up to some y, or on a *path* next to it, complex, for all.
 
 On Im x = s the base loss l = mu x - mu^2/2 has the imaginary part u = mu s. A density 1 - b + b e^l of share
 b moves on a segment from 1 to e^l as b grows, so for 0 < u < pi its argument grows with b, from 0 to u, and
@@ -92,19 +91,6 @@ class Trapezoid(NamedTuple):
         return 2 * ends * (1 + 1 / (self.h * self.spare)), np.max(weights, axis=0) > -self.digits - 20
 
 
-class Place(NamedTuple):
-    """Nodes x + i ``height``, ``width`` the log of their weight over h, ``moved`` the error of the loss l.
-
-    The square of a node and its weight err by ``units`` of 2^-53.
-    """
-
-    x: Array
-    height: Any
-    width: Any
-    units: Array
-    moved: Array
-
-
 def step(scale: float, y: float, falling: float, digits: float) -> float:
     """Return the step of a trapezoid rule on the real line with error e^-digits at frequencies up to y.
 
@@ -146,9 +132,10 @@ def line_points(
     """
     base: Any = part.base
     x, _, width, node_units, moved = base.place(rule, at)
-    logs = part.logs(base.loss(x), moved)
+    base_loss, log_phi, _ = base.at(x)
+    logs = part.logs(base_loss, moved)
     width, (damping, damping_units) = width + np.log(rule.h * part.k), base.damping(x)
-    log_p = width + base.log_density(x) + logs.p - damping
+    log_p = width + log_phi + logs.p - damping
     # x^2/2 errs by 1.5 x^2 units and its node, and each of three sums by its size; log(h k) by 8 of itself,
     # and by those of k. A damping's exponent is known to 4 units of k (|x| + last), and by itself to 8.
     units = 16 + node_units + 12 * np.abs(width) + 4 * np.abs(logs.p) + part.units + damping_units
@@ -170,7 +157,8 @@ def path_points(
     base: Any = part.base
     mu, g, digits, least = base.scale, np.abs(part.g), rule.digits, np.minimum(part.b.part, part.d.part)
     t, a, width, node_units, moved = base.place(rule, at)
-    z, loss, (damping, damping_units) = base.fall(t) + 1j * a, base.loss(t), base.damping(t, rule.a)
+    loss, _, normal = base.at(t)
+    z, (damping, damping_units) = normal + 1j * a, base.damping(t, rule.a)
     # Nodes are left out whose modulus on the line, times e^grown, is small enough.
     real = part.logs(loss, moved)
     tails, kept = rule.left_out(real.p - z.real**2 / 2 + width.real - damping.real, real.loss, c)
@@ -269,7 +257,7 @@ class GaussianLaw(PrivacyLossDistribution):
 
 @dataclass(frozen=True)
 class NormalBase(AffineBase):
-    """phi = N(0, 1) on the line, with l = mu x - mu^2/2, mu the ``scale``; ``fall`` is minus (log phi)'."""
+    """phi = N(0, 1) on the line, with l = mu x - mu^2/2, mu the ``scale``."""
 
     scale: float
 
@@ -278,15 +266,8 @@ class NormalBase(AffineBase):
     def positive_part(self) -> NormalBase:
         return HalfNormalBase(self.scale)
 
-    def loss(self, x: Array) -> Array:
-        return self.scale * x - self.scale * self.scale / 2
-
-    def log_density(self, x: Array) -> Array:
-        normal = self.fall(x)  # the standard normal variable
-        return -normal * normal / 2 - LOG_SQRT_2PI
-
-    def fall(self, x: Array) -> Array:
-        return x
+    def at(self, x: Array) -> tuple[Array, Array, Array]:
+        return self.scale * x - self.scale * self.scale / 2, -x * x / 2 - LOG_SQRT_2PI, x
 
     def grid(self, component: Component, c: float, size: int) -> Array:
         # The density in L is phi times P^(2-c) Q^(c+1) e^-l, up to a factor. The logarithm of the latter has
@@ -295,16 +276,20 @@ class NormalBase(AffineBase):
         least, most = min(slopes), max(slopes)
         low, high = self.scale * (least - 1) - DROP, self.scale * max(most, 1.0) + DROP
         coarse = np.linspace(low, high, size)
-        logs = component.logs(self.loss(coarse), np.zeros(size))
-        top = float(coarse[np.argmax((1 - c) * logs.p + c * logs.q + self.log_density(coarse))])
+        loss, log_phi, _ = self.at(coarse)
+        logs = component.logs(loss, np.zeros(size))
+        top = float(coarse[np.argmax((1 - c) * logs.p + c * logs.q + log_phi)])
         return np.linspace(max(low, top - DROP), high, size)
 
-    def place(self, rule: Trapezoid, at: Array) -> Place:
-        """Return the nodes x + ia, x = h ``at``, of a rule."""
+    def place(self, rule: Trapezoid, at: Array) -> tuple[Array, Any, Any, Array, Array]:
+        """Return the nodes x + ia, x = h ``at``, of a rule: x, a, and the log of their weight over h.
+
+        And the units of 2^-53 of the square of a node and its weight, and the error of the loss l.
+        """
         x, mu = rule.h * at, self.scale
         # l is two products and a difference, of a node that is a product itself; and mu may be a root.
         moved = 4 * UNIT * (np.abs(mu * x) + mu * mu)
-        return Place(x, rule.a, np.zeros(1), 4 * (np.abs(x) + rule.a) ** 2, moved)
+        return x, rule.a, np.zeros(1), 4 * (np.abs(x) + rule.a) ** 2, moved
 
     def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid | None:
         """Return the rule for E e^((c' + iy') L), |c' - c| <= MARGIN, |y'| <= y; for y None a path, all y'.
@@ -356,8 +341,7 @@ class WindowBase(NormalBase):
     last: float
     sharp: float
     first: float = -math.inf
-    unsure: float | None = None
-    """Where given, P's mass outside the window counts as a loss of -inf, and this is the error of it."""
+    unsure: float | None = None  # where given, P's mass outside is a loss of -inf, known to this error
 
     @np.errstate(over="ignore", invalid="ignore")  # of factors of 0, and at -inf
     def damping(self, x: Array, a: float = 0.0) -> tuple[Any, Array]:
@@ -422,7 +406,7 @@ class WindowBase(NormalBase):
             t = power * mu
             for _ in range(4):
                 m = max(math.log((t + room) / (g * k)), 0.0)
-                t = power * mu * _slope(part.b, float(self.loss(np.array(last + m / k))))
+                t = power * mu * _slope(part.b, mu * (last + m / k) - mu * mu / 2)
             return m, t
 
         m, t = balance(0.5, 1.0)  # for the angle, before g = cos of it is known
@@ -448,17 +432,15 @@ class HalfNormalBase(NormalBase):
 
     half = True
 
-    def loss(self, x: Array) -> Array:
-        return self.scale * x
-
-    def fall(self, x: Array) -> Array:
-        return x + self.scale / 2
+    def at(self, x: Array) -> tuple[Array, Array, Array]:
+        normal = x + self.scale / 2
+        return self.scale * x, -normal * normal / 2 - LOG_SQRT_2PI, normal
 
     def grid(self, component: Component, c: float, size: int) -> Array:
         x = NormalBase(self.scale).grid(component, c, size) - self.scale / 2
         return np.linspace(max(float(x[0]), 0.0), x[-1], size)
 
-    def place(self, rule: Trapezoid, at: Array) -> Place:
+    def place(self, rule: Trapezoid, at: Array) -> tuple[Array, Any, Any, Array, Array]:
         # t = s log(1 + w), w = e^(u + ia), by q = e^-|u|: its real part x and imaginary part, ``height``, are
         # known to 64 units of themselves, and for large u, which is exact, to a few; log t' to less than 64.
         u = rule.h * at
@@ -471,7 +453,7 @@ class HalfNormalBase(NormalBase):
         known, far = 4 + 60 * np.where(right, q, 1.0), x + height + self.scale / 2
         moved = (known + 2) * UNIT * self.scale * (x + height)
         width = width + 1j * (rule.a - rotation) if rule.a else width
-        return Place(x, height, width, 64 + (known + 4) * far**2, moved)
+        return x, height, width, 64 + (known + 4) * far**2, moved
 
     def rule(self, part: Component, c: float, digits: float, y: float | None = None) -> Trapezoid | None:
         """Return the rule in u, t = s log(1 + e^(u + ia)): on the line, a = 0, for |y'| <= y, else a path.
@@ -501,10 +483,7 @@ class HalfNormalBase(NormalBase):
 
 
 class GaussianTransform(Transform):
-    """rho(y) = M(c + iy)/M(c) of the normal pair: log M(z) = mu^2 (z^2 - z)/2, so log |rho(y)| = -mu^2 y^2/2.
-
-    Bounds on log |rho| from above: ``far`` from y on, ``around`` within a radius of y.
-    """
+    """rho of the normal pair: log M(z) = mu^2 (z^2 - z)/2, so log |rho(y)| = -mu^2 y^2/2."""
 
     def __init__(self, mu: float, c: float) -> None:
         self.mu, c = mu, float(c)  # whose products overflow to infinity, a trivial bound, without a warning
@@ -514,18 +493,16 @@ class GaussianTransform(Transform):
         self.mean = mu * mu * (2 * c - 1) / 2
 
     def ratio(self, y: Array, *, even: bool = False) -> LogRatio:
-        value = self._log(y)
+        value = -((self.mu * y) ** 2) / 2  # log |rho|
         # Three roundings of a square, and twice those of its node and of mu. The centre is a float too: the
         # true phase is y mu^2 (2c - 1)/2, known to six units and, where 2c - 1 was rounded, to one of mu^2.
         error = 4 * UNIT * (2 * np.abs(value) + 1.5 * np.abs(y * self.mean) + y * self.mu * self.mu)
         return LogRatio(value.astype(complex), error, np.minimum(value * (1 - 8 * UNIT), 0.0))
 
     def around(self, y: Array, radius: float) -> Array:
-        return self._log(np.maximum(y - radius * (1 + 4 * UNIT), 0.0)) * (1 - 8 * UNIT)
+        nearest = np.maximum(y - radius * (1 + 4 * UNIT), 0.0)
+        return -((self.mu * nearest) ** 2) / 2 * (1 - 8 * UNIT)
 
     def far(self, y: float) -> float:
-        return float(self._log(np.asarray(y))) * (1 - 8 * UNIT)
-
-    def _log(self, y: Array) -> Array:
-        """Return log |rho|, three roundings of a square, and twice that of mu."""
-        return -((self.mu * y) ** 2) / 2
+        distance = self.mu * float(y)
+        return -(distance * distance) / 2 * (1 - 8 * UNIT)

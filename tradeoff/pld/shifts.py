@@ -118,14 +118,8 @@ class IntervalBase(AffineBase):
     def positive_part(self) -> AffineBase:
         return replace(self, half=True)
 
-    def loss(self, x: Array) -> Array:
-        return x
-
-    def log_density(self, x: Array) -> Array:
-        return -(x + self.epsilon) / 2 - math.log(4)
-
-    def fall(self, x: Array) -> Array:
-        return np.full(len(x), 0.5)
+    def at(self, x: Array) -> tuple[Array, Array, Array]:
+        return x, -(x + self.epsilon) / 2 - math.log(4), np.full(len(x), 0.5)
 
     def grid(self, component: Component, c: float, size: int) -> Array:
         return np.linspace(0.0 if self.half else -self.epsilon, self.epsilon, size)
@@ -137,7 +131,7 @@ class IntervalBase(AffineBase):
         loss, weights = panel_rule(component, c, y, (0.0 if self.half else -epsilon, epsilon), 0.5)
         # Two products and two sums, and epsilon itself.
         logs = component.logs(loss, np.full(len(loss), 6 * UNIT * epsilon))
-        log_p = weights + self.log_density(loss) + logs.p
+        log_p = weights + self.at(loss)[1] + logs.p
         # Weights of 32 nodes are known to 64 units, their logarithms to 8 of themselves, and each of three
         # sums to its size.
         slack = 128 + 12 * np.abs(weights) + 8 * epsilon + 4 * np.abs(logs.p) + component.units

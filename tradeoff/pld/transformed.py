@@ -77,7 +77,7 @@ class SubsampledPLD(TransformedPLD):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
 
     def __init__(self, base: PrivacyLossDistribution, p: float) -> None:
-        self.base, self.continuous, self.lost = base, base.continuous, base.lost
+        super().__init__(base)
         self.p, self.share = p, SamplingRate(p, 1 - p)
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
         mass = p * base.mass_at_plus_infinity
@@ -115,8 +115,16 @@ class SubsampledPLD(TransformedPLD):
         return PlanningPoints(*map(np.append, self._added[:2], (subsampled_loss(self.share, loss), log_p)))
 
     def components(self) -> list[Component] | None:
-        parts = self.base.components()
-        return None if parts is None else [part.subsampled(self.p) for part in parts]
+        if (parts := self.base.components()) is None:
+            return None
+        # Q becomes (1 - p) P + p Q: b becomes (1 - p) d + p b, and g is p g. A product, 1 - p and a sum are
+        # three units; where b and d are 0 and 1, 1 - p alone is one.
+        (p, rest), result = self.share, list[Component]()
+        for part in parts:
+            b = SamplingRate(rest * part.d.part + p * part.b.part, rest * part.d.rest + p * part.b.rest)
+            units = part.units + (1 if abs(part.g) == 1 else 3)
+            result.append(replace(part, g=p * part.g, b=b, units=units))
+        return result
 
     def edge_error(self, edges: Array) -> Array:
         inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.span)
@@ -187,10 +195,6 @@ class ReversedPLD(TransformedPLD):
 
     def transform(self, c: float, digits: float) -> Transform | None:
         return self.base.transform(c, digits) if self.symmetric else super().transform(c, digits)
-
-    def single_rounds(self, count: int) -> tuple[PrivacyLossDistribution, int]:
-        law, n = self.base.single_rounds(count)
-        return (self, count) if law is self.base else (ReversedPLD(law), n)
 
     def edge_error(self, edges: Array) -> Array:
         return self.base.edge_error(-edges)
