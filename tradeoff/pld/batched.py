@@ -1,8 +1,7 @@
 """Sampled normal pairs of a product as rows of arrays, one a factor, and the transform of them all.
 
-A *component* has dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi, phi standard normal and l = mu x
-- mu^2/2 of ``scale`` mu here; b and d are its shares, g = b - d. A *sketch* is a few points that represent a
-law, for planning. ``counts`` are how often each law of a product occurs.
+Components (`pld.components`) have a normal base here. A *sketch* is a few points that represent a law, for
+planning. ``counts`` are how often each law of a product occurs.
 """
 
 from __future__ import annotations
@@ -10,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tradeoff.pld.components import Component, QuadratureNodes, SamplingRate
+from tradeoff.pld.components import Component, SamplingRate
 from tradeoff.pld.gaussian import MOST, NormalBase, Trapezoid, WindowBase, line_points, path_points
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed, weighted_mass
@@ -162,14 +160,6 @@ class Batch:
     parts: Sequence[Component]
     counts: Sequence[int]
 
-    @cached_property
-    def column(self) -> Component:
-        """The components as one whose numbers are columns."""
-        scale, g = _columns([(part.base.scale, part.g) for part in self.parts])
-        shares = zip(*((part.b, part.d) for part in self.parts), strict=True)
-        b, d = (each[0] if each[0].part in {0.0, 1.0} else SamplingRate(*_columns(each)) for each in shares)
-        return replace(self.parts[0], base=NormalBase(scale), g=g, b=b, d=d)
-
     def transform(self, c: float, digits: float) -> BatchedTransform:
         """Return the transform of the product."""
         return BatchedTransform(self, c, digits)
@@ -184,29 +174,31 @@ class BatchedTransform(QuadratureTransform):
     """The transform of a batch; row i, to the power n_i, errs by e^-digits/n_i (``each`` its digits)."""
 
     def __init__(self, batch: Batch, c: float, digits: float) -> None:
-        self.batch, self.each = batch, [digits + math.log(n) for n in batch.counts]
+        self.parts, self.each = batch.parts, [digits + math.log(n) for n in batch.counts]
+        # The components as one whose numbers are columns.
+        scale, g = _columns([(part.base.scale, part.g) for part in self.parts])
+        shares = zip(*((part.b, part.d) for part in self.parts), strict=True)
+        b, d = (each[0] if each[0].part in {0.0, 1.0} else SamplingRate(*_columns(each)) for each in shares)
+        self.column = replace(self.parts[0], base=NormalBase(scale), g=g, b=b, d=d)
         super().__init__(None, c, digits, [[part] for part in batch.parts], batch.counts)
 
     def _points(self, j: int | None) -> Any:
         """Return the points of level j, (rows, nodes); for j None of a path, or None if a row has none."""
         limits = [None if j is None else self.finer**j / pace for pace in self._paces]
-        rows: Any = zip(self.batch.parts, self.each, limits, strict=True)
-        rules = [part.base.rule(part, self.c, digits, y) for part, digits, y in rows]
-        return None if None in rules else _padded(self.batch.column, self.c, rules, is_path=j is None)
-
-
-def _padded(column: Component, c: float, rules: Sequence[Trapezoid], *, is_path: bool) -> QuadratureNodes:
-    """Return the nodes of all rules that count, (rows, nodes); those that pad have mass 0."""
-    rule = Trapezoid(*_columns(rules))
-    place = rule.first + np.arange(int(np.max(rule.last - rule.first)) + 1.0)
-    result, kept = (path_points if is_path else line_points)(column, c, rule, np.minimum(place, rule.last))
-    kept = kept & (place <= rule.last)
-    # From the first to the last node that is kept, moved to the start of its row.
-    start = np.argmax(kept, axis=1)
-    size = kept.shape[1] - np.argmax(kept[:, ::-1], axis=1) - start
-    index = np.minimum(start[:, None] + np.arange(int(np.max(size))), kept.shape[1] - 1)
-    kept = np.take_along_axis(kept, index, axis=1) & (np.arange(index.shape[1]) < size[:, None])
-    rows: list[Any] = [np.take_along_axis(each, index, axis=1) for each in result[:4]]
-    # Minus the log-weight of padding: 0 in floats, whatever the tilt.
-    rows[1] = rows[1] - np.where(kept, 0.0, 1e5)
-    return result._replace(**dict(zip(("loss", "log_p", "slack", "error"), rows, strict=True)))
+        each: Any = zip(self.parts, self.each, limits, strict=True)
+        rules: list[Any] = [part.base.rule(part, self.c, digits, y) for part, digits, y in each]
+        if None in rules:
+            return None
+        rule, points = Trapezoid(*_columns(rules)), path_points if j is None else line_points
+        place = rule.first + np.arange(int(np.max(rule.last - rule.first)) + 1.0)
+        result, kept = points(self.column, self.c, rule, np.minimum(place, rule.last))
+        kept = kept & (place <= rule.last)
+        # From the first to the last node that is kept, moved to the start of its row.
+        start = np.argmax(kept, axis=1)
+        size = kept.shape[1] - np.argmax(kept[:, ::-1], axis=1) - start
+        index = np.minimum(start[:, None] + np.arange(int(np.max(size))), kept.shape[1] - 1)
+        kept = np.take_along_axis(kept, index, axis=1) & (np.arange(index.shape[1]) < size[:, None])
+        taken: Any = (np.take_along_axis(each, index, axis=1) for each in result[:4])
+        loss, log_p, slack, error = taken
+        log_p -= np.where(kept, 0.0, 1e5)  # padding has no mass in floats, whatever the tilt
+        return result._replace(loss=loss, log_p=log_p, slack=slack, error=error)
