@@ -8,10 +8,10 @@ lies below ``largest_rate`` of the number rejected, and b below that of the numb
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,19 +52,22 @@ class Decisions(NamedTuple):
     missed: Index
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Empirical(Displayed):
     r"""Bounds on f = T(P, Q) from independent scores under P and under Q.
 
     A score is any function of the output; larger favours the alternative :math:`Q`. Its tests "reject where
     the score is large" are among all tests, so :math:`f` lies at or below their errors, and the scores bound
     privacy loss from below, at the stated confidence and for any law of the scores: continuous, with ties,
-    infinite.
+    infinite. ``empirical`` is another name of the class.
 
     Parameters
     ----------
-    null, alternative, confidence, thresholds
-        As ``empirical`` takes them; scores under :math:`P` and under :math:`Q` are kept sorted.
+    null_scores : independent scores under :math:`P` (without the record), in any order, infinite ones allowed
+    alternative_scores : independent scores under :math:`Q`; the numbers may differ
+    confidence : probability in (0, 1) with which the bounds hold
+    thresholds
+        Scores at or above which the test rejects. If you fix them before seeing the data, the bounds are
+        tighter; None: bounds hold for every threshold, also one that was chosen by the scores.
 
     Notes
     -----
@@ -80,36 +83,45 @@ class Empirical(Displayed):
 
     Examples
     --------
-    >>> Empirical(null=[0, 1, 2, 3] * 50, alternative=[3, 4, 5, 6] * 50, confidence=0.9)
+    >>> import tradeoff as to
+    >>> to.empirical([0, 1, 2, 3] * 50, [3, 4, 5, 6] * 50, confidence=0.9)
     Empirical: 200 null and 200 alternative scores, confidence 0.9
       ε(1e-05) ≥ 2.881
       ε(0.001) ≥ 2.880
       ε(0.1) ≥ 2.741
       μ ≥ 2.374
+    >>> draws = np.random.default_rng(1)
+    >>> audit = to.empirical(draws.normal(0, 1, 10_000), draws.normal(1, 1, 10_000))
+    >>> 0.85 < audit.mu() < 1, audit.epsilon(0.01) < to.Gaussian(1).epsilon(0.01)
+    (True, True)
+    >>> bool(audit.refutes(to.Gaussian(0.5))), bool(audit.refutes(to.Gaussian(1)))
+    (True, False)
     """
 
-    null: Array
-    alternative: Array
-    confidence: float
-    thresholds: Array | None = None
-    _sizes: tuple[int, int] = field(init=False)  # of both samples
-    _tests: Decisions = field(init=False)
-    _described: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        at = None if self.thresholds is None else sort_numbers("thresholds", self.thresholds)
-        null = sort_numbers("null_scores", self.null)
-        alternative = sort_numbers("alternative_scores", self.alternative)
-        confidence, (n, m) = check_confidence(self.confidence), (len(null), len(alternative))
+    def __init__(
+        self,
+        null_scores: Numbers,
+        alternative_scores: Numbers,
+        confidence: float = 0.95,
+        *,
+        thresholds: Numbers | None = None,
+    ) -> None:
+        at = None if thresholds is None else sort_numbers("thresholds", thresholds)
+        null = sort_numbers("null_scores", null_scores)
+        alternative = sort_numbers("alternative_scores", alternative_scores)
+        n, m = self._sizes = len(null), len(alternative)
         if at is not None:  # scores at or above are rejected
-            tests = Decisions(at, n - np.searchsorted(null, at), np.searchsorted(alternative, at))
+            self._tests = Decisions(at, n - np.searchsorted(null, at), np.searchsorted(alternative, at))
         else:
             rejected = spaced_counts(n)
             above = null[n - 1 - rejected]  # only scores above are rejected: k of them, fewer with ties
-            tests = Decisions(above, rejected, _up_to(alternative, above))
-        described = f"{n} null and {m} alternative scores"
-        vars(self).update(null=null, alternative=alternative, confidence=confidence, thresholds=at)
-        vars(self).update(_sizes=(n, m), _tests=tests, _described=described)
+            self._tests = Decisions(above, rejected, np.searchsorted(alternative, above, side="right"))
+        self.null, self.alternative, self.thresholds = null, alternative, at
+        self.confidence = check_confidence(confidence)
+        self._described = f"{n} null and {m} alternative scores"
+        self._exchanged: Callable[[], Empirical] = partial(
+            Empirical, alternative, null, confidence, thresholds=at
+        )
 
     def epsilon(self, delta: Number | Numbers) -> Any:
         r"""Return a lower bound on epsilon(delta), in nats, at the confidence for all delta at once.
@@ -179,8 +191,8 @@ class Empirical(Displayed):
         n, m = self._sizes
         scores = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges sorted runs
         at = scores[np.append(scores[1:] != scores[:-1], True)]
-        rejected, missed = n - _up_to(self.null, at), _up_to(self.alternative, at)
-        x, y = np.append(rejected[::-1], n), np.append(missed[::-1], 0)
+        accepted, missed = (np.searchsorted(each, at, side="right") for each in (self.null, self.alternative))
+        x, y = np.append(n - accepted[::-1], n), np.append(missed[::-1], 0)
         near_hull = below_chords(x / n, y / m)  # which leaves few for the exact hull
         x, y = lower_hull(x[near_hull], y[near_hull])
         alpha, beta = ([Fraction(k, size) for k in side.tolist()] for side, size in ((x, n), (y, m)))
@@ -262,8 +274,8 @@ class Empirical(Displayed):
         remedy = "exchange null and alternative if larger scores favour the null"
         return tabulate_limits(head, limits, [], lambda: self._exchanged().mu(), remedy)
 
-    def _exchanged(self) -> Empirical:
-        return Empirical(self.alternative, self.null, self.confidence, self.thresholds)
+
+empirical = Empirical
 
 
 class Counts(Empirical):
@@ -294,8 +306,6 @@ class Counts(Empirical):
     True
     """
 
-    counts: tuple[tuple[int, int], tuple[int, int]]
-
     def __init__(self, null: tuple[int, int], alternative: tuple[int, int], confidence: float = 0.95) -> None:
         sides = {"null": null, "alternative": alternative}
         for name, pair in sides.items():
@@ -304,11 +314,12 @@ class Counts(Empirical):
             trials = count(f"trials of {name}", pair[1], 1)
             sides[name] = count(f"hits of {name}", pair[0], 0, trials), trials
         counts = (rejected, n), (hits, m) = sides["null"], sides["alternative"]
-        at = np.empty(0)  # not None: the test was fixed, though its threshold is unknown
-        tests = Decisions(at, np.array([rejected]), np.array([m - hits]))
-        described = f"{rejected} of {n} null and {hits} of {m} alternative"
-        vars(self).update(counts=counts, confidence=check_confidence(confidence), thresholds=at)
-        vars(self).update(_sizes=(n, m), _tests=tests, _described=described)
+        self.counts, self.confidence = counts, check_confidence(confidence)
+        self.thresholds = np.empty(0)  # not None: the test was fixed, though its threshold is unknown
+        self._sizes = n, m
+        self._tests = Decisions(self.thresholds, np.array([rejected]), np.array([m - hits]))
+        self._described = f"{rejected} of {n} null and {hits} of {m} alternative"
+        self._exchanged = partial(Counts, (hits, m), (rejected, n), confidence)
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
@@ -317,45 +328,8 @@ class Counts(Empirical):
         shape = PiecewiseLinear.hull([Fraction(rejected, n)], [Fraction(m - hits, m)])
         return ApproximateCurve(shape, "one test", self._described, ("both numbers of trials grow",))
 
-    def _exchanged(self) -> Counts:
-        return Counts(self.counts[1], self.counts[0], self.confidence)
-
 
 from_counts = Counts
-
-
-def empirical(
-    null_scores: Numbers,
-    alternative_scores: Numbers,
-    confidence: float = 0.95,
-    *,
-    thresholds: Numbers | None = None,
-) -> Empirical:
-    """Bound a trade-off function by scores of its outputs, larger ones favouring the alternative.
-
-    Order statistics and binomial tails, whose p-values are joined as by Fisher 1932: see ``docs/audit.md``.
-
-    Parameters
-    ----------
-    null_scores : independent scores under :math:`P` (without the record), in any order, infinite ones allowed
-    alternative_scores : independent scores under :math:`Q`; the numbers may differ
-    confidence : probability in (0, 1) with which the bounds hold
-    thresholds
-        Scores at or above which the test rejects. If you fix them before seeing the data, the bounds are
-        tighter; None: bounds hold for every threshold, also one that was chosen by the scores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tradeoff as to
-    >>> draws = np.random.default_rng(1)
-    >>> audit = to.empirical(draws.normal(0, 1, 10_000), draws.normal(1, 1, 10_000))
-    >>> 0.85 < audit.mu() < 1, audit.epsilon(0.01) < to.Gaussian(1).epsilon(0.01)
-    (True, True)
-    >>> bool(audit.refutes(to.Gaussian(0.5))), bool(audit.refutes(to.Gaussian(1)))
-    (True, False)
-    """
-    return Empirical(null_scores, alternative_scores, confidence, thresholds)  # type: ignore[arg-type]  # it makes arrays
 
 
 def sort_numbers(name: str, values: Numbers) -> Array:
@@ -370,11 +344,6 @@ def sort_numbers(name: str, values: Numbers) -> Array:
     return array
 
 
-def _up_to(scores: Array, at: Array) -> Index:
-    """Return the numbers of sorted scores at or below the thresholds."""
-    return np.asarray(np.searchsorted(scores, at, side="right"))
-
-
 def _hull(alpha: Array, beta: Array) -> PiecewiseLinear:
     """Return the lower hull of points, (0, 1) and (1, 0): a convex f at or below the points is below it."""
     points = [(whole(a), whole(b)) for a, b in zip(alpha.tolist(), beta.tolist(), strict=True)]
@@ -382,49 +351,48 @@ def _hull(alpha: Array, beta: Array) -> PiecewiseLinear:
     return limited(result, BOUND)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class LossSample:
-    """Independent draws of the privacy loss L = log dQ/dP, some under P and some under Q.
+    r"""Estimate of a curve, and bounds on delta, from draws of the privacy loss L = log dQ/dP.
+
+    The bounds take the draws for exact. Draws that refute :math:`E_P[e^L] \le 1` or :math:`E_Q[e^{-L}] \le
+    1`, as they do with the two arrays exchanged, are refused (draws in order with probability :math:`2 \cdot
+    10^{-9}` at most). ``from_losses`` is another name of the class.
 
     Parameters
     ----------
-    under_p, under_q, confidence : as ``from_losses`` takes them; the draws are kept sorted
+    losses_under_p : independent draws under :math:`P`, in nats; one-dimensional, +inf cannot occur
+    losses_under_q : independent draws under :math:`Q`, -inf cannot occur
+    confidence : probability in (0, 1) with which ``delta`` holds at one loss
 
     Examples
     --------
-    >>> sample = LossSample([-1.0] * 73 + [1.0] * 27, [-1.0] * 27 + [1.0] * 73, confidence=0.9)
-    >>> f"{sample.delta(0.0):.3f}"
-    '[0.342, 0.584]'
+    >>> import tradeoff as to
+    >>> draws = np.random.default_rng(1).normal(size=10_000)
+    >>> sample = to.audits.from_losses(draws - 0.5, draws + 0.5)  # of a Gaussian with mu = 1
+    >>> to.Gaussian(1).delta(1.0) in sample.delta(1.0)
+    True
     """
 
-    under_p: Array
-    under_q: Array
-    confidence: float
-
-    def __post_init__(self) -> None:
-        for name, impossible in (("under_p", np.inf), ("under_q", -np.inf)):
-            result = sort_numbers(f"losses_{name}", getattr(self, name))
-            if impossible in result:
-                allowed = "less than inf" if impossible > 0 else "greater than -inf"
-                remedy = f"L = log dQ/dP = {impossible} has probability 0 under {name[-1].upper()}"
-                raise domain(f"losses_{name}", impossible, allowed, remedy)
-            vars(self)[name] = result
-        vars(self)["confidence"] = check_confidence(self.confidence)
-        for name, exponents, sign in (("under_p", self.under_p, ""), ("under_q", -self.under_q, "-")):
+    def __init__(self, losses_under_p: Numbers, losses_under_q: Numbers, confidence: float = 0.95) -> None:
+        self.under_p = sort_numbers("losses_under_p", losses_under_p)
+        self.under_q = sort_numbers("losses_under_q", losses_under_q)
+        self.confidence = check_confidence(confidence)
+        for side, exponents, sign in (("p", self.under_p, ""), ("q", -self.under_q, "-")):
+            if np.inf in exponents:
+                allowed = "greater than -inf" if sign else "less than inf"
+                remedy = f"L = log dQ/dP = {sign}inf has probability 0 under {side.upper()}"
+                raise domain(f"losses_under_{side}", float(f"{sign}inf"), allowed, remedy)
             if _exceeds_one(exponents):
                 mean = np.mean(np.exp(np.minimum(exponents, np.log(2))))
                 raise DomainError(
-                    f"losses_{name} must have a mean of e^{sign}L of at most 1, got {mean:.4g} "
+                    f"losses_under_{side} must have a mean of e^{sign}L of at most 1, got {mean:.4g} "
                     f"for min(e^{sign}L, 2); swap losses_under_p and losses_under_q if they are exchanged, "
                     "and give L = log dQ/dP, not log dP/dQ"
                 )
+        self._sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
 
     def __repr__(self) -> str:
         return f"LossSample: {self._sizes}, confidence {exactly(self.confidence)}"
-
-    @property
-    def _sizes(self) -> str:
-        return f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
 
     @cached_property
     def estimate(self) -> ApproximateCurve:
@@ -494,26 +462,4 @@ def _largest_mean(mean: float, divergence: float) -> float:
     return min(mu, 1.0)
 
 
-def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: float = 0.95) -> LossSample:
-    r"""Estimate a curve from draws of its privacy loss L = log dQ/dP, and bound delta at given losses.
-
-    The bounds take the draws for exact. Draws that refute :math:`E_P[e^L] \le 1` or :math:`E_Q[e^{-L}] \le
-    1`, as they do with the two arrays exchanged, are refused (draws in order with probability :math:`2 \cdot
-    10^{-9}` at most).
-
-    Parameters
-    ----------
-    losses_under_p : independent draws under :math:`P`, in nats; one-dimensional, +inf cannot occur
-    losses_under_q : independent draws under :math:`Q`, -inf cannot occur
-    confidence : probability in (0, 1) with which ``delta`` holds at one loss
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tradeoff as to
-    >>> draws = np.random.default_rng(1).normal(size=10_000)
-    >>> sample = to.audits.from_losses(draws - 0.5, draws + 0.5)  # of a Gaussian with mu = 1
-    >>> to.Gaussian(1).delta(1.0) in sample.delta(1.0)
-    True
-    """
-    return LossSample(losses_under_p, losses_under_q, confidence)  # type: ignore[arg-type]  # it makes arrays
+from_losses = LossSample
