@@ -125,14 +125,9 @@ class IndividualGDPFilter(StepRecord):
     def _cost(self, step: TradeOff) -> tuple[float]:
         return (gdp_mu(step),)
 
-    def _sums_with(self, mu: Array) -> Array:
-        """Return the sums of the records if all of them took part, rounded up."""
-        # The float above a rounded result is at or above the exact one.
-        return np.asarray(np.nextafter(np.nextafter(mu * mu, np.inf) + self._used, np.inf))
-
     def would_exceed(self, step: Any) -> Mask:
         """Return for each record whether ``spend(step)`` would leave it out."""
-        return self._sums_with(self._mu_of(step)[0]) > self._limit
+        return self._sums_with(step)[0] > self._limit
 
     def spend(self, step: Any) -> Mask:
         """Charge every record that has room for the step, and return the mask of records that take part.
@@ -141,8 +136,7 @@ class IndividualGDPFilter(StepRecord):
         always left out. Or it is one curve or mechanism for all. If an error is raised, nothing is recorded.
         """
         with self._lock:
-            mu, curve = self._mu_of(step)
-            sums = self._sums_with(mu)
+            sums, curve = self._sums_with(step)
             granted = sums <= self._limit
             self._record(step, curve, ())
             self._used = np.where(granted, sums, self._used)
@@ -165,18 +159,21 @@ class IndividualGDPFilter(StepRecord):
         """Curve of the whole interaction, for each record: G_mu, with mu widened by the slack of the sums."""
         return limited(assumed(Gaussian(widen_mu(self.mu)), self.assumptions), BOUND)
 
-    def _mu_of(self, step: Any) -> tuple[Array, TradeOff | None]:
-        """Return the mu of each record, and the curve of the step, if it has one."""
+    def _sums_with(self, step: Any) -> tuple[Array, TradeOff | None]:
+        """Return the sums if all records take part, rounded up, and the curve of the step, if it has one."""
+        curve = None
         if isinstance(step, TradeOff | Mechanism | Plan) or hasattr(step, "trusted"):
-            curve, (mu,) = self._charge(step)
-            return np.full(self.records, mu), curve
-        array = reals("mu", step)
-        if array.shape != self._used.shape:
-            raise DomainError(f"a step must have the shape {self._used.shape}, got {array.shape}")
-        if not np.all(array >= 0):
-            place = int(np.argmin(array >= 0))
-            raise DomainError(f"mu[{place}] must be in [0, inf], got {array[place]}")
-        return array, None
+            curve, cost = self._charge(step)
+            mu = np.full(self.records, cost)
+        else:
+            mu = reals("mu", step)
+        if mu.shape != self._used.shape:
+            raise DomainError(f"a step must have the shape {self._used.shape}, got {mu.shape}")
+        if not np.all(mu >= 0):
+            place = int(np.argmin(mu >= 0))
+            raise DomainError(f"mu[{place}] must be in [0, inf], got {mu[place]}")
+        # The float above a rounded result is at or above the exact one.
+        return np.nextafter(np.nextafter(mu * mu, np.inf) + self._used, np.inf), curve
 
     def __repr__(self) -> str:
         return f"{super().__repr__()}: {self.steps} steps{self._note}"

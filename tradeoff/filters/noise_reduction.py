@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat, takewhile
 from operator import truediv
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,9 +104,11 @@ class MixtureBoundary(Boundary):
         return sqrt(2 * (1 + 1 / ratio) * (log1p(ratio) / 2 - log(self.delta)))
 
 
-def _squared_mu(time: float, sensitivity: float) -> Bounds:
-    """Bound mu^2 = Delta^2/t of a release of variance t."""
+def _squared_mu(time: float, sensitivity: float, last: float = math.inf) -> Bounds:
+    """Bound mu^2 = Delta^2/t of a release of variance t, which must be below the last one."""
     time, sensitivity = number("time", time, 1e-18, 1e18), number("sensitivity", sensitivity, *_SCALES)
+    if not time < last:
+        raise DomainError(f"time must be below the last time {last!r}, got {time!r}")
     return Bounds.of(sensitivity) ** 2 / time
 
 
@@ -139,6 +141,8 @@ class NoiseReduction(ThreadSafe, ABC):
     point: for research and simulation.
     """
 
+    _start: ClassVar[float] = math.inf  # level before the first release
+
     def __init__(
         self, value: ArrayLike, sensitivity: float = 1.0, *, filter: Charged | None = None, rng: Seed = None
     ) -> None:
@@ -159,33 +163,20 @@ class NoiseReduction(ThreadSafe, ABC):
             raise DomainError(f"rng must be a numpy.random.Generator or a seed, got {shown(rng)}") from error
         self._filter, self._process = filter, os.getpid()
         self._noise: Array = np.zeros_like(self._true)  # of the last release
-        self._releases: tuple[Release, ...] = ()
-
-    @property
-    def releases(self) -> tuple[Release, ...]:
-        """All released values, the latest last."""
-        return self._releases
+        self.releases: tuple[Release, ...] = ()  # the latest last
 
     @property
     def spent(self) -> Any:
         """Cost of the session so far; None before the first release."""
-        return self._releases[-1].spent if self._releases else None
+        return self.releases[-1].spent if self.releases else None
 
     @abstractmethod
-    def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
+    def _price(self, level: float, last: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
         """Return the costs of the next level and of the session with it; raise if it cannot be the next."""
 
     @abstractmethod
-    def _draw(self, level: float) -> Array:
+    def _draw(self, level: float, last: float) -> Array:
         """Return the noise of the next level, given that of the last release."""
-
-    def _last_and_squared_mu(self, level: float) -> tuple[float, Bounds]:
-        """Return the last time, and mu^2 = Delta^2/t of a release at the next, t, which must be less."""
-        last = self._releases[-1].level if self._releases else math.inf
-        squared_mu = _squared_mu(level, self._sensitivity)
-        if not level < last:
-            raise DomainError(f"time must be below the last time {last!r}, got {level!r}")
-        return last, squared_mu
 
     def refine(self, level: float) -> Release:
         """Pay for the next level, then draw its value and return it with the cost so far.
@@ -199,14 +190,15 @@ class NoiseReduction(ThreadSafe, ABC):
                 "which would draw the same noise; open a session here, with its own budget and generator"
             )
         with self._lock:
-            step, total = self._price(level)
+            last = self.releases[-1].level if self.releases else self._start
+            step, total = self._price(level, last)
             if self._filter is not None:
                 self._filter.spend(step)
-            noise = self._draw(float(level))
+            noise = self._draw(float(level), last)
             drawn = np.array(self._true + noise)
             drawn.flags.writeable = False
             release = Release(drawn if drawn.ndim else float(drawn), float(level), total)
-            self._noise, self._releases = noise, (*self._releases, release)
+            self._noise, self.releases = noise, (*self.releases, release)
             return release
 
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
@@ -217,11 +209,10 @@ class NoiseReduction(ThreadSafe, ABC):
         """
         if not callable(rule):  # before a level is paid
             raise KindError(f"rule must be a function of the releases, got {shown(rule)}")
-        releases = map(self.refine, levels)
-        return next((release for release in releases if rule(self._releases)), None)
+        return next((release for release in map(self.refine, levels) if rule(self.releases)), None)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}: {len(self._releases)} releases, spent {self.spent}"
+        return f"{type(self).__name__}: {len(self.releases)} releases, spent {self.spent}"
 
 
 class BrownianMechanism(NoiseReduction):
@@ -265,22 +256,21 @@ class BrownianMechanism(NoiseReduction):
         self._boundary = boundary
         super().__init__(value, sensitivity, filter=filter, rng=rng)
 
-    def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
-        last, squared_mu = self._last_and_squared_mu(level)
+    def _price(self, level: float, last: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
+        squared_mu = _squared_mu(level, self._sensitivity, last)
         if self._boundary is None:  # a step of mu^2 = Delta^2 (1/t' - 1/t) to a session of Delta^2/t'
             share = 1.0 if math.isinf(last) else (last - Bounds.of(level)) / last
             return Gaussian(sqrt(squared_mu * share).upper), Gaussian(sqrt(squared_mu).upper)
         psi, delta = self._boundary(level, self._sensitivity), self._boundary.delta
-        before = self.spent.epsilon if self._releases else 0.0
+        before = self.spent.epsilon if self.releases else 0.0
         psi = max(psi, before)  # at two times close together their roundings may change the order
         # The boundary holds at all times at once, so its delta is paid once.
-        step = ExPost((Bounds.of(psi) - before).upper, 0.0 if self._releases else delta)
+        step = ExPost((Bounds.of(psi) - before).upper, 0.0 if self.releases else delta)
         return step, ExPost(psi, delta)
 
-    def _draw(self, level: float) -> Array:
+    def _draw(self, level: float, last: float) -> Array:
         """Return B_t' given B_t: normal with mean (t'/t) B_t and variance t' (1 - t'/t)."""
-        normal = self._rng.standard_normal(self._true.shape)
-        share = level / self._releases[-1].level if self._releases else 0.0
+        normal, share = self._rng.standard_normal(self._true.shape), level / last
         return share * self._noise + math.sqrt(level * (1 - share)) * normal
 
 
@@ -301,12 +291,12 @@ class Doubling(NoiseReduction):
     (G_{0.5}, G_{1.11803})
     """
 
-    def _price(self, level: float) -> tuple[Gaussian, Gaussian]:
-        _, squared_mu = self._last_and_squared_mu(level)
-        before = Bounds.of(self.spent.mu) ** 2 if self._releases else 0.0
+    def _price(self, level: float, last: float) -> tuple[Gaussian, Gaussian]:
+        squared_mu = _squared_mu(level, self._sensitivity, last)
+        before = Bounds.of(self.spent.mu) ** 2 if self.releases else 0.0
         return Gaussian(sqrt(squared_mu).upper), Gaussian(sqrt(squared_mu + before).upper)
 
-    def _draw(self, level: float) -> Array:
+    def _draw(self, level: float, last: float) -> Array:
         return math.sqrt(level) * self._rng.standard_normal(self._true.shape)
 
 
@@ -333,6 +323,8 @@ class LaplaceNoiseReduction(NoiseReduction):
     (ExPost(epsilon=0.1, delta=0.0), ExPost(epsilon=0.4, delta=0.0))
     """
 
+    _start = 0.0
+
     def __init__(
         self,
         value: ArrayLike,
@@ -356,14 +348,13 @@ class LaplaceNoiseReduction(NoiseReduction):
             noise.append(noise[-1] + np.where(repeats, 0.0, self._rng.laplace(scale=coarse, size=shape)))
         self._noise_of = dict(zip(levels, noise[::-1], strict=True))
 
-    def _price(self, level: float) -> tuple[ExPost, ExPost]:
-        last = self._releases[-1].level if self._releases else 0.0
+    def _price(self, level: float, last: float) -> tuple[ExPost, ExPost]:
         later = [each for each in self._noise_of if each > last]
         if level not in later:
             raise DomainError(f"epsilon must be one of the later levels {later}, got {shown(level)}")
         return ExPost((Bounds.of(float(level)) - last).upper), ExPost(level)
 
-    def _draw(self, level: float) -> Array:
+    def _draw(self, level: float, last: float) -> Array:
         return self._noise_of[level]
 
 
@@ -386,17 +377,13 @@ def geometric(start: float, factor: float) -> Iterator[float]:
 
 
 class _Sessions:
-    """Methods of a filter that open sessions which pay from it."""
+    """A filter that opens sessions which pay from it."""
 
     def brownian(
         self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None
     ) -> BrownianMechanism:
         """Open a ``BrownianMechanism`` that pays here: mu^2 = Delta^2/T by time T, or half that in rho."""
         return BrownianMechanism(value, sensitivity, filter=self, rng=rng)
-
-    def doubling(self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None) -> Doubling:
-        """Open a ``Doubling`` session that pays here, for every level."""
-        return Doubling(value, sensitivity, filter=self, rng=rng)
 
 
 @stateful
