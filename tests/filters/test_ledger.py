@@ -101,16 +101,13 @@ def test_sessions_pay_into_a_ledger_before_they_draw(path):
 
 
 def test_create_refuses_a_spent_filter_and_an_existing_file(path, monkeypatch):
-    def fail(*_):
-        raise sqlite3.OperationalError("database or disk is full")
-
     used = GDPFilter(1)
     used.spend(STEP)
     for wrong in (used, STEP, 1.0, None):
         with pytest.raises(KindError, match="unspent"):
             Ledger.create(path, wrong)
     with monkeypatch.context() as patch:
-        patch.setattr("tradeoff.filters.ledger._insert", fail)
+        patch.setattr("tradeoff.filters.ledger._MARKS", {"max_page_count": 1})
         with pytest.raises(LedgerError, match="disk is full"):
             Ledger.create(path, GDPFilter(1))
     assert not path.exists()

@@ -79,13 +79,14 @@ class Entry:
     def __repr__(self) -> str:
         return f"step {self.step}, {self.time}: {self.name}, head {self.hash[:12]}"
 
-    def text(self) -> str:
-        """Return all but the hash as a JSON list."""
-        return json.dumps(astuple(self)[:-1], separators=(",", ":"), allow_nan=False)
+    def row(self) -> tuple[int, str, str]:
+        """Return the step, all but the hash as a JSON list, and the hash."""
+        return self.step, json.dumps(astuple(self)[:-1], separators=(",", ":"), allow_nan=False), self.hash
 
     def digest(self, previous: Self | None) -> str:
-        """Return the hash of this entry after the previous one: of its hash, or 64 zeros, and ``text``."""
-        return hashlib.sha256(((previous.hash if previous else "0" * 64) + self.text()).encode()).hexdigest()
+        """Return the hash of this entry after the previous one: of its hash, or 64 zeros, and of the JSON."""
+        text = (previous.hash if previous else "0" * 64) + self.row()[1]
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Ledger:
@@ -133,7 +134,7 @@ class Ledger:
                 f"{''.join(f'PRAGMA {name}={value};' for name, value in _MARKS.items())}"
                 "CREATE TABLE entries (step INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)"
             )
-            _insert(db, entry)
+            db.execute("INSERT INTO entries VALUES (?, ?, ?)", entry.row())
         return cls(path)
 
     def would_exceed(self, step: Any) -> bool:
@@ -163,7 +164,7 @@ class Ledger:
             data = {"ex-post": asdict(step)} if isinstance(step, ExPost) else {"curve": repr(step)}
             data = plain(step) if isinstance(step, Plan | Mechanism) else data
             entry = Entry.following(last, data, filter_)
-            _insert(db, entry)
+            db.execute("INSERT INTO entries VALUES (?, ?, ?)", entry.row())
         return entry
 
     @property
@@ -297,10 +298,6 @@ def _translate_errors(path: Path) -> Iterator[None]:
         if "not a database" in reason:
             reason = f"a ledger must be a file that Ledger.create made, got another one ({reason})"
         raise LedgerError(f"{path}: {reason}; nothing was granted") from error
-
-
-def _insert(db: sqlite3.Connection, entry: Entry) -> None:
-    db.execute("INSERT INTO entries VALUES (?, ?, ?)", (entry.step, entry.text(), entry.hash))
 
 
 def _entries(db: sqlite3.Connection, limit: int) -> list[Entry]:
