@@ -197,9 +197,8 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
 ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, *map(float, (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)))
 
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
-
-
-_probability = partial(number, low=0, high=1, open_low=True, open_high=True)
+_positive = partial(number, low=0, open_low=True, open_high=True)
+_probability = partial(_positive, high=1)
 
 
 def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> Baseline:
@@ -352,13 +351,14 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     >>> to.baselines.classical_gaussian(0.5, 1e-5)
     scale 9.6897 for (0.5, 1e-05)-DP by classical Gaussian calibration
     """
-    e, d, size = _positive(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+    e, d = _positive("epsilon", epsilon), _probability("delta", delta)
+    size = _positive("sensitivity", sensitivity)
     if e >= 1:
         remedy = "sqrt(2 log(1.25/delta)) sensitivity/eps is proved there alone; use exact_gaussian"
         raise domain("epsilon", e, "(0, 1)", remedy)
     sigma = (sqrt(2 * (log(1.25) - log(d))) * size / e).upper
     name, source = "classical Gaussian calibration", "Dwork, Roth 2014, Theorem A.1"
-    return Calibration(sigma, e, d, name, source, Gaussian(_over(size, sigma)), ("epsilon < 1",))
+    return Calibration(sigma, e, d, name, source, Gaussian((Bounds.of(size) / sigma).upper), ("epsilon < 1",))
 
 
 def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
@@ -380,11 +380,11 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     scale 4.1067 for (0.9, 1e-05)-DP by exact Gaussian calibration
     """
     e = number("epsilon", epsilon, 0, open_high=True)
-    d, size = _positive(delta=delta, sensitivity=sensitivity)
+    d, size = _probability("delta", delta), _positive("sensitivity", sensitivity)
     delta_at = np.vectorize(lambda sigma: Gaussian(1 / max(sigma, 1 / MAX_LOSS)).delta(e), otypes=[float])
     _, sigma = bracket_root(delta_at, np.array([d]), farthest=1e300)
     mu, name = 1 / float(sigma[0]), "exact Gaussian calibration"
-    return Calibration(_over(size, mu), e, d, name, "Balle, Wang 2018, Theorem 8", Gaussian(mu))
+    return Calibration((Bounds.of(size) / mu).upper, e, d, name, "Balle, Wang 2018, Theorem 8", Gaussian(mu))
 
 
 def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
@@ -406,10 +406,10 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     >>> to.baselines.laplace_basic(1.0, n=10)
     scale 10 for (1, 0)-DP by Laplace noise, basic composition
     """
-    (e, size), n = _positive(epsilon=epsilon, sensitivity=sensitivity), count("n", n, 1, MOST)
+    e, size, n = _positive("epsilon", epsilon), _positive("sensitivity", sensitivity), count("n", n, 1, MOST)
     scale = (rational(n) * size / e).upper
     name, source = "Laplace noise, basic composition", "Dwork, Roth 2014, Theorems 3.6 and 3.16"
-    return Calibration(scale, e, 0.0, name, source, Laplace(_over(size, scale)) ** n)
+    return Calibration(scale, e, 0.0, name, source, Laplace((Bounds.of(size) / scale).upper) ** n)
 
 
 def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
@@ -432,22 +432,9 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
     >>> to.baselines.laplace_advanced(1.0, 1e-6, n=1000)
     scale 172.14 for (1, 1e-06)-DP by Laplace noise, advanced composition
     """
-    e, size, d = _positive(epsilon=epsilon, sensitivity=sensitivity, delta=delta)
-    n = count("n", n, 1, MOST)
+    e, size, n = _positive("epsilon", epsilon), _positive("sensitivity", sensitivity), count("n", n, 1, MOST)
+    d = _probability("delta", delta)
     spread = sqrt(rational(n) / 2) * (2 * sqrt(e - log(d))) / e  # sqrt(n/(2 rho)), without forming eps^2
     scale = (size * spread).upper
     name, source = "Laplace noise, advanced composition", "Bun, Steinke 2016, Propositions 1.3 and 1.4"
-    return Calibration(scale, e, d, name, source, Laplace(_over(size, scale)) ** n)
-
-
-def _over(size: float, scale: float) -> float:
-    """Return size/scale, rounded up; 0 where the scale is infinite."""
-    return float((Bounds.of(size) / scale).upper) if scale < math.inf else 0.0
-
-
-def _positive(**values: Any) -> list[float]:
-    """Return positive numbers, and probabilities below 1."""
-    return [
-        number(name, value, 0, 1 if name == "delta" else math.inf, open_low=True, open_high=True)
-        for name, value in values.items()
-    ]
+    return Calibration(scale, e, d, name, source, Laplace((Bounds.of(size) / scale).upper) ** n)
