@@ -151,7 +151,6 @@ class NormalPair:
 
 
 Constants = Literal["sharp", "theorem"]
-Powers = dict[TradeOff, int]
 
 
 class Hypothesis(NamedTuple):
@@ -167,12 +166,9 @@ class BerryEsseen:
 
     Parameters
     ----------
-    of
-        The composition.
-    pairs
-        For each order of the pair that counts, the normal laws of a curve below and of a curve above it.
-    constants
-        Constants of the theorem, as in ``berry_esseen``.
+    of : the composition
+    pairs : for each order of the pair that counts, the normal laws of a curve below and of a curve above it
+    constants : constants of the theorem, as in ``berry_esseen``
 
     Examples
     --------
@@ -225,7 +221,7 @@ class BerryEsseen:
 
     @property
     def mu(self) -> float:
-        """The mean gap over the null's standard deviation, the larger of two orders."""
+        """The mean gap over the null's standard deviation, the larger of both orders."""
         return max(float((below.distance / below.ratio).upper) for below, _ in self.pairs)
 
     def guarantee(self) -> TradeOff:
@@ -238,10 +234,7 @@ class BerryEsseen:
 
     @cached_property
     def _polygon(self) -> TradeOff:
-        """The largest of lines below f, and for a symmetric f of their inverse, which is below f too.
-
-        A line of the slope -s is tangent at the z of ``NormalPair`` with log s = log(r phi(r z - d)/phi(z)).
-        """
+        """The largest of lines below f; of the slope -s at the z with log s = log(r phi(r z - d)/phi(z))."""
         # Dense where probabilities are neither 0 nor 1.
         places, slopes = np.concatenate([np.linspace(-8.5, 8.5, 601), np.linspace(-40.0, 40.0, 161)]), [[1.0]]
         for below in (below for below, _ in self.pairs if not below.is_trivial):
@@ -262,17 +255,11 @@ class BerryEsseen:
         return symmetrise(curve, assume="both-orders") if self.of.symmetric else curve
 
     def lower(self, alpha: ArrayLike) -> Any:
-        r"""Bound f(alpha) from below, for alpha in [0, 1].
-
-        The bound is :math:`G_\mu(\alpha + \gamma) - \gamma` or 0.
-        """
+        r"""Bound f(alpha) from below, for alpha in [0, 1]: :math:`G_\mu(\alpha + \gamma) - \gamma` or 0."""
         return self.bounds(alpha).lower
 
     def upper(self, alpha: ArrayLike) -> Any:
-        r"""Bound f(alpha) from above, for alpha in [0, 1].
-
-        The bound is :math:`G_\mu(\alpha - \gamma) + \gamma` or :math:`1 - \alpha`.
-        """
+        r"""Bound f(alpha) from above: :math:`G_\mu(\alpha - \gamma) + \gamma` or :math:`1 - \alpha`."""
         return self.bounds(alpha).upper
 
     def bounds(self, alpha: ArrayLike) -> Bounds:
@@ -300,8 +287,6 @@ class BerryEsseen:
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the smallest epsilon, in nats, with delta(epsilon) <= delta; +inf if the band has none."""
         level, shape = flattened("delta", delta, 0.0, 1.0)
-        # From below where the lower bound on delta is still above the level; from above where the upper is
-        # not.
         sides = (bracket_root(partial(self._delta, side=side), level)[side] for side in (0, 1))
         return Bounds(*(shaped(np.where(level < 1, each, -np.inf), shape) for each in sides))
 
@@ -359,13 +344,14 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     orders = curve.operands if isinstance(curve, Envelope) else (curve,)
     pairs = []
     for powers in map(factors, orders):
-        below = _normal_pair(powers, 0, sharp=constants == "sharp")
-        exact = all(moments(factor)[0] is moments(factor)[1] for factor in powers)
-        pairs.append((below, below if exact else _normal_pair(powers, 1, sharp=constants == "sharp")))
+        below = above = _normal_pair(powers, 0, sharp=constants == "sharp")
+        if not all(moments(factor)[0] is moments(factor)[1] for factor in powers):
+            above = _normal_pair(powers, 1, sharp=constants == "sharp")
+        pairs.append((below, above))
     return BerryEsseen(curve, tuple(pairs), constants)
 
 
-def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
+def _normal_pair(powers: dict[TradeOff, int], side: int, *, sharp: bool) -> NormalPair:
     """Return the normal laws of S under P and Q of a curve below (side 0) or above (1) a product.
 
     ``sds`` and ``gammas`` are of P and then of Q, which is P of the reversed pair; ``masses`` are those of Q
@@ -384,13 +370,11 @@ def _normal_pair(powers: Powers, side: int, *, sharp: bool) -> NormalPair:
         gap = gap + total(rational(n) * m.kl for _, m, n in law)
         # 1 - prod (1 - mass)^n of masses of Q at +inf, or (``reverse``) of P at -inf. Of a factor between two
         # laws it is that of the one on this side, which may have more.
-        mass_of: list[tuple[Bounds, int]] = []
+        mass_of = []
         for f, n in powers.items():
-            below, above = f.laws()
-            if below is above:
-                mass = (f.inverse() if reverse else f).mass_at_infinity
-            else:
-                pld = (below, above)[side]
+            mass, laws = (f.inverse() if reverse else f).mass_at_infinity, f.laws()
+            if laws[0] is not laws[1]:
+                pld = laws[side]
                 mass = bound_mass(pld.mass_at_minus_infinity if reverse else pld.mass_at_plus_infinity)
             mass_of.append((mass, n))
         masses.append(combine_masses(mass_of))

@@ -51,18 +51,12 @@ class ApproximateCurve:
 
     Parameters
     ----------
-    shape
-        The trade-off function used as the estimate.
-    name
-        Name of the method.
-    source
-        Paper and number of the theorem.
-    hypotheses
-        Limits under which the estimate becomes exact.
-    of
-        The curve that is approximated, if there is one.
-    mu
-        The estimate's Gaussian parameter, if its shape is a :math:`G_\mu` up to masses at infinity.
+    shape : the trade-off function used as the estimate
+    name : name of the method
+    source : paper and number of the theorem
+    hypotheses : limits under which the estimate becomes exact
+    of : the curve that is approximated, if there is one
+    mu : the estimate's Gaussian parameter, if its shape is a :math:`G_\mu` up to masses at infinity
 
     Examples
     --------
@@ -125,20 +119,11 @@ class ApproximateCurve:
 
 Scheme = Literal["poisson", "without-replacement", "fixed-size"]
 
-# Name, source and hypotheses of ``clt``.
-_THEOREM = (
-    "CLT",
-    "Dong, Roth, Su 2022, Theorem 3.5",
-    ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0"),
-)
-
 
 def clt(curve: TradeOff) -> ApproximateCurve:
     r"""Gaussian estimate of a composition, often under-reporting.
 
-    .. math::
-
-       G_\mu, \quad \mu = (\mathbb{E}_Q L - \mathbb{E}_P L)/\operatorname{sd}_P(L)
+    It is :math:`G_\mu` with :math:`\mu = (\mathbb{E}_Q L - \mathbb{E}_P L)/\operatorname{sd}_P(L)`.
 
     Parameters
     ----------
@@ -173,38 +158,38 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     (17.8663, 17.7871)
     """
     if isinstance(curve, Envelope):
-        return _envelope(max(map(clt, curve.operands), key=lambda estimate: estimate.mu or 0.0), curve)
+        larger = max(map(clt, curve.operands), key=lambda estimate: estimate.mu or 0.0)
+        return replace(larger, shape=larger.shape.symmetrise(assume="either-order"), of=curve)
     if isinstance(curve, TradeOff) and curve.free_symbols:
         from tradeoff.symbolic.forms import clt_mu
 
         mu = clt_mu(curve)
         lost = (factor**n for factor, n in curve.factors.items() if isinstance(factor, TotalVariation))
-        return ApproximateCurve(reduce(matmul, lost, _gaussian(mu)), *_THEOREM, curve, mu)
-    gap = low = high = 0.0
-    for factor, n in factors(curve).items():
-        null = moments(factor)[0]
-        alternative = null if factor.symmetric else moments(factor, reverse=True)[0]
-        gap += n * (null.kl.upper + alternative.kl.upper)
-        low, high = low + n * null.variance.lower, high + n * null.variance.upper
-    variance = check_variance(Bounds(low, high)).upper
-    mu = gap / math.sqrt(variance) if variance > 0 else 0.0
-    shape = attach_masses(_gaussian(mu), curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
-    return ApproximateCurve(shape, *_THEOREM, curve, mu)
+        shape = reduce(matmul, lost, _gaussian(mu))
+    else:
+        gap = low = high = 0.0
+        for factor, n in factors(curve).items():
+            null = moments(factor)[0]
+            alternative = null if factor.symmetric else moments(factor, reverse=True)[0]
+            gap += n * (null.kl.upper + alternative.kl.upper)
+            low, high = low + n * null.variance.lower, high + n * null.variance.upper
+        variance = check_variance(Bounds(low, high)).upper
+        mu = gap / math.sqrt(variance) if variance > 0 else 0.0
+        shape = attach_masses(_gaussian(mu), curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
+    hypotheses = ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0")
+    return ApproximateCurve(shape, "CLT", "Dong, Roth, Su 2022, Theorem 3.5", hypotheses, curve, mu)
 
 
 def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> ApproximateCurve:
     r"""Estimate a composition of (epsilon, delta)-DP mechanisms.
 
-    .. math::
-
-       G_\mu \otimes f_{0,1 - e^{-\sum \delta_i}}, \quad \mu^2 = \sum_i \varepsilon_i^2
+    It is :math:`G_\mu \otimes f_{0,1 - e^{-\sum \delta_i}}` with :math:`\mu^2 = \sum_i \varepsilon_i^2`.
 
     Parameters
     ----------
     epsilon, delta
         Losses in nats, at least 0, and probabilities in [0, 1], one for each mechanism; they broadcast.
-    n
-        How often the whole list is composed.
+    n : how often the whole list is composed
 
     Notes
     -----
@@ -227,14 +212,9 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
         e, d = epsilon_delta_pairs(epsilon, delta)
         mu = math.sqrt(n) * math.hypot(*e.tolist())
         lost = -math.expm1(-n * math.fsum(d.tolist()))
-    return ApproximateCurve(
-        _gaussian(mu) @ TotalVariation(lost),
-        "(epsilon, delta) CLT",
-        "Dong, Roth, Su 2022, Theorem 3.6",
-        ("sum epsilon^2 -> mu^2", "max epsilon -> 0", "sum delta -> delta", "max delta -> 0"),
-        None,
-        mu,
-    )
+    shape, source = _gaussian(mu) @ TotalVariation(lost), "Dong, Roth, Su 2022, Theorem 3.6"
+    hypotheses = ("sum epsilon^2 -> mu^2", "max epsilon -> 0", "sum delta -> delta", "max delta -> 0")
+    return ApproximateCurve(shape, "(epsilon, delta) CLT", source, hypotheses, None, mu)
 
 
 def dp_sgd_clt(
@@ -242,21 +222,16 @@ def dp_sgd_clt(
 ) -> ApproximateCurve:
     r"""Gaussian estimate of DP-SGD.
 
-    With :math:`c = p \sqrt{T}`, :math:`\mu = c \sqrt{e^{1/\sigma^2} - 1}` for Poisson sampling. For samples
-    of fixed size,
-
-    .. math::
-
-       \mu = \sqrt{2} \, c \sqrt{e^{1/\sigma^2} \Phi(3/(2 \sigma)) + 3 \Phi(-1/(2 \sigma)) - 2}
+    With :math:`c = p \sqrt{T}`, :math:`\mu = c \sqrt{e^{1/\sigma^2} - 1}` for Poisson sampling, and for
+    samples of fixed size
+    :math:`\mu = \sqrt{2} \, c \sqrt{e^{1/\sigma^2} \Phi(3/(2 \sigma)) + 3 \Phi(-1/(2 \sigma)) - 2}`.
 
     Parameters
     ----------
-    sample_rate
-        p in [0, 1]: the expected share of records in a step.
+    sample_rate : p in [0, 1]: the expected share of records in a step
     noise_multiplier
         :math:`\sigma > 0`: standard deviation of the noise over the clipping norm's sensitivity.
-    steps
-        T, an integer from 0.
+    steps : T, an integer from 0
     scheme
         ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"without-replacement"``, replace-one neighbours (Dong,
         Roth, Su 2022, Corollary 5.4 of Theorem 5.3); ``"fixed-size"`` is the same.
@@ -305,11 +280,6 @@ def dp_sgd_clt(
     return ApproximateCurve(_gaussian(mu), f"DP-SGD CLT, {scheme}", source, hypotheses, None, mu)
 
 
-def _envelope(estimate: ApproximateCurve, curve: TradeOff) -> ApproximateCurve:
-    """Return the estimate for the either-order envelope of the curve approximated."""
-    return replace(estimate, shape=estimate.shape.symmetrise(assume="either-order"), of=curve)
-
-
 def _gaussian(mu: Any) -> TradeOff:
     """Return G_mu; outside the working range an estimate claims no privacy."""
     if is_symbol(mu):
@@ -350,9 +320,7 @@ def _expanded(cumulants: Sequence[float], t: Array, span: float, sign: int) -> A
 def edgeworth(curve: TradeOff) -> ApproximateCurve:
     r"""Estimate a composition by two expansions, each from four cumulants.
 
-    .. math::
-
-       \alpha(t) = P(L > t), \quad \beta(t) = Q(L \le t)
+    They are of :math:`\alpha(t) = P(L > t)` and :math:`\beta(t) = Q(L \le t)`.
 
     Parameters
     ----------
@@ -379,7 +347,8 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     [17.7689, 17.7871]
     """
     if isinstance(curve, Envelope):
-        return _envelope(edgeworth(curve.operands[0]), curve)
+        one = edgeworth(curve.operands[0])
+        return replace(one, shape=one.shape.symmetrise(assume="either-order"), of=curve)
     powers = factors(curve)
     null = [(moments(factor)[0], n) for factor, n in powers.items()]
     other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]

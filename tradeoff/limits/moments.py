@@ -29,14 +29,11 @@ from tradeoff.pld.transformed import ReversedPLD
 def kl(curve: TradeOff) -> Bounds:
     r"""Bound kl(f), in nats; of a product, the sum over its factors.
 
-    .. math::
-
-       \mathrm{kl}(f) = -\int_0^1 \log \lvert f'(x) \rvert \, dx = \mathrm{KL}(P \,\Vert\, Q)
+    It is :math:`-\int_0^1 \log \lvert f'(x) \rvert \, dx = \mathrm{KL}(P \,\Vert\, Q)`.
 
     Parameters
     ----------
-    curve
-        A curve, or a product.
+    curve : a curve, or a product
 
     Returns
     -------
@@ -60,17 +57,13 @@ def kl(curve: TradeOff) -> Bounds:
 def kappa2(curve: TradeOff) -> Bounds:
     r"""Bound kappa_2(f), in squared nats; of a product, the sum over its factors.
 
-    .. math::
-
-       \kappa_2(f) = \int_0^1 \log^2 \lvert f'(x) \rvert \, dx = \mathbb{E}_P L^2
-
-    Limit theorems need this sum, to which E_P L^2 of the product adds products of two factors' means.
-    ``NoClosedForm`` if a factor has no exact law.
+    It is :math:`\int_0^1 \log^2 \lvert f'(x) \rvert \, dx = \mathbb{E}_P L^2`. Limit theorems need the sum,
+    to which that of the product adds products of two factors' means. ``NoClosedForm`` if a factor has no
+    exact law.
 
     Parameters
     ----------
-    curve
-        A curve, or a product.
+    curve : a curve, or a product
 
     Examples
     --------
@@ -84,15 +77,11 @@ def kappa2(curve: TradeOff) -> Bounds:
 def kappa3(curve: TradeOff) -> Bounds:
     r"""Bound kappa_3(f); of a product, the sum, as ``kappa2``.
 
-    .. math::
-
-       \kappa_3(f) = \int_0^1 {\lvert \log \lvert f'(x) \rvert \rvert}^3 \, dx
-       = \mathbb{E}_P {\lvert L \rvert}^3
+    It is :math:`\int_0^1 {\lvert\log \lvert f'(x)\rvert\rvert}^3 \, dx = \mathbb{E}_P {\lvert L\rvert}^3`.
 
     Parameters
     ----------
-    curve
-        A curve, or a product.
+    curve : a curve, or a product
 
     Examples
     --------
@@ -106,15 +95,12 @@ def kappa3(curve: TradeOff) -> Bounds:
 def kappa3bar(curve: TradeOff) -> Bounds:
     r"""Bound kappa-bar_3(f); of a product, the sum, as ``kappa2``.
 
-    .. math::
-
-       \bar\kappa{}_3(f) = \int_0^1 {\lvert \log \lvert f'(x) \rvert + \mathrm{kl}(f) \rvert}^3 \, dx
-       = \mathbb{E}_P {\lvert L - \mathbb{E}_P L \rvert}^3
+    It is :math:`\int_0^1 {\lvert \log \lvert f'(x) \rvert + \mathrm{kl}(f) \rvert}^3 \, dx
+    = \mathbb{E}_P {\lvert L - \mathbb{E}_P L \rvert}^3`.
 
     Parameters
     ----------
-    curve
-        A curve, or a product.
+    curve : a curve, or a product
 
     Examples
     --------
