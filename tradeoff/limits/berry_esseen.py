@@ -23,7 +23,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, flattened, shaped
 from tradeoff.curves.product import combine_masses
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import log, minimum, rational, sqrt, total
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.limits.moments import NOTHING, check_variance, factors, moments
@@ -57,19 +57,18 @@ class NormalPair:
         """Whether all of P or of Q may be at infinity."""
         return bool(max(self.mass_at_minus_infinity.upper, self.mass_at_plus_infinity.upper) >= 1)
 
-    def bounds(self, alpha: Array) -> Pair:
-        """Bound f(alpha): Phi(r z - d) up to gamma_q, where Phi(-z) = alpha up to gamma_p."""
-        most = (1 - Bounds.of(alpha)).upper
+    def beta(self, alpha: Array, side: int) -> Array:
+        """Bound f(alpha) on a side: Phi(r z - d) up to gamma_q, where Phi(-z) = alpha up to gamma_p."""
+        most, sign = (1 - Bounds.of(alpha)).upper, 1 if side else -1
         if self.is_trivial:
-            return np.zeros_like(alpha), most
+            return np.asarray(side * most)
         with balls.precision(_BITS):
             inner = balls.to_balls(alpha) / (1 - union(*self.mass_at_minus_infinity))
-            finite = 1 - union(*self.mass_at_plus_infinity)
-            low, _ = balls.to_floats(finite * (self._beta(inner + self.gamma_p) - self.gamma_q))
-            most_finite = balls.minimum(self._beta(inner - self.gamma_p) + self.gamma_q, 1 - inner)
-            _, high = balls.to_floats(finite * most_finite)
+            finite = self._beta(inner - sign * self.gamma_p) + sign * self.gamma_q
+            finite = balls.minimum(finite, 1 - inner) if side else finite
+            low, high = balls.to_floats((1 - union(*self.mass_at_plus_infinity)) * finite)
         high = np.where(alpha >= (1 - self.mass_at_minus_infinity).upper, 0.0, high)
-        return np.maximum(low, 0.0), np.minimum(high, most)
+        return np.minimum(high, most) if side else np.maximum(low, 0.0)
 
     def _beta(self, alpha: Balls) -> Balls:
         """Return balls of Phi(r z - d) where Phi(-z) = alpha: 1 for alpha <= 0, and 0 for alpha >= 1."""
@@ -192,9 +191,8 @@ class BerryEsseen:
         theorem = "Dong, Roth, Su 2022, Theorem 3.4"
         if not self._is_symmetric:
             theorem = f"the proof of {theorem}, law by law"
-        if self.constants == "theorem":
-            return theorem
-        return f"{theorem}; constants of Shevtsova 2013 for identical factors, else 2010"
+        sharp = "; constants of Shevtsova 2013 for identical factors, else 2010"
+        return theorem if self.constants == "theorem" else theorem + sharp
 
     @cached_property
     def gamma(self) -> float:
@@ -265,10 +263,10 @@ class BerryEsseen:
     def bounds(self, alpha: ArrayLike) -> Bounds:
         """Bound f(alpha) for alpha in [0, 1]."""
         flat, shape = flattened("alpha", alpha, 0.0, 1.0)
-        high = np.min([above.bounds(flat)[1] for _, above in self.pairs], axis=0)
+        high = np.min([above.beta(flat, 1) for _, above in self.pairs], axis=0)
         # The envelope of two orders is the convex hull of their minimum: the polygon is below it.
         [(below, _), *others] = self.pairs
-        low = self._polygon.bounds(flat).lower if others else below.bounds(flat)[0]
+        low = self._polygon.bounds(flat).lower if others else below.beta(flat, 0)
         return Bounds(shaped(low, shape), shaped(high, shape))
 
     def delta(self, epsilon: ArrayLike) -> Bounds:

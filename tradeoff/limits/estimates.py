@@ -175,7 +175,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
             low, high = low + n * null.variance.lower, high + n * null.variance.upper
         variance = check_variance(Bounds(low, high)).upper
         mu = gap / math.sqrt(variance) if variance > 0 else 0.0
-        shape = attach_masses(_gaussian(mu), curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
+        shape = attach_masses(_gaussian(mu), curve)
     hypotheses = ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0")
     return ApproximateCurve(shape, "CLT", "Dong, Roth, Su 2022, Theorem 3.5", hypotheses, curve, mu)
 
@@ -287,9 +287,9 @@ def _gaussian(mu: Any) -> TradeOff:
     return Gaussian(mu if mu <= MAX_LOSS else math.inf) if mu > 0 else Identity()
 
 
-def attach_masses(finite: TradeOff, mass_at_minus_infinity: float, mass_at_plus_infinity: float) -> TradeOff:
-    """Return (1 - q) f(alpha/(1 - p)): f = ``finite`` with masses p at -inf under P and q at +inf under Q."""
-    p, q = mass_at_minus_infinity, mass_at_plus_infinity
+def attach_masses(finite: TradeOff, curve: TradeOff) -> TradeOff:
+    """Return (1 - q) f(alpha/(1 - p)): f = ``finite``, p and q masses of ``curve`` at -inf and +inf."""
+    p, q = curve.mass_at_minus_infinity, curve.mass_at_plus_infinity
     if p == q:
         return finite @ TotalVariation(q)
     if max(p, q) >= 1:
@@ -372,7 +372,7 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
             t = offset + span * np.arange(first, last + 1, max(1, (last - first) // 8001), dtype=float)
         alpha, beta = _expanded(under_p, t, span, -1), _expanded(under_q, t, span, 1)
         finite = PiecewiseLinear.hull(np.clip(alpha, 0.0, 1.0), np.clip(beta, 0.0, 1.0))
-        estimate = attach_masses(finite, curve.mass_at_minus_infinity, curve.mass_at_plus_infinity)
+        estimate = attach_masses(finite, curve)
     name, on_lattice = ("Edgeworth (lattice)", "one lattice") if span else ("Edgeworth", "no lattice")
     hypotheses = ("sum of many comparable factors", "finite fourth cumulants", on_lattice)
     return ApproximateCurve(estimate, name, "Wang, Gao, Zhang, Shen, Su 2022, order 2", hypotheses, curve)

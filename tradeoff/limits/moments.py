@@ -155,9 +155,6 @@ NOTHING = Bounds(0.0, 0.0)
 # Of a loss that is 0 wherever it is finite.
 CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, 0.0)
 
-_Six = tuple[Balls, Balls, Balls, Balls, Balls, Balls]
-"""kl, variance, third, kappa3, cumulant3 and E(L - E L)^4."""
-
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product with their powers, or the curve itself once."""
@@ -167,12 +164,9 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
 
 def check_variance(variance: Bounds) -> Bounds:
     """Return the variance of a sum; ``PrecisionError`` if its power to 3/2 is outside the range of floats."""
-    if variance.upper > 0 and variance.lower < 1e-190:
-        small = f"between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats"
-        raise PrecisionError(f"the losses have a variance {small}; use the curve's own bounds", np.inf)
-    if not variance.upper <= 1e190:
-        large = f"of {variance.upper:.3g}, too large for floats to hold their moments"
-        raise PrecisionError(f"the losses have a variance {large}; there is hardly any privacy", np.inf)
+    if not (variance.upper == 0 or 1e-190 <= variance.lower <= variance.upper <= 1e190):
+        sides = f"between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats or too large"
+        raise PrecisionError(f"the losses have a variance {sides}; use the curve's own bounds", np.inf)
     return variance
 
 
@@ -196,8 +190,11 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
 
 
 def closed_form(curve: TradeOff) -> Moments | None:
-    """Return the moments of a symmetric family, or None."""
-    formula: Callable[[Balls], _Six]
+    """Return the moments of a symmetric family, or None.
+
+    Formulas return kl, variance, third, kappa3, cumulant3 and E(L - E L)^4.
+    """
+    formula: Callable[[Balls], tuple[Balls, ...]]
     match curve:
         case Identity() | TotalVariation():  # the finite loss of f_{0,delta} is 0, as that of Id
             return CONSTANT
@@ -217,7 +214,7 @@ def closed_form(curve: TradeOff) -> Moments | None:
         return Moments(kl, variance, third, kappa3, NOTHING, cumulant3, cumulant4)
 
 
-def _of_pure_dp(e: Balls) -> _Six:
+def _of_pure_dp(e: Balls) -> tuple[Balls, ...]:
     """L = -eps with probability (1 + t)/2, else eps; t = tanh(eps/2)."""
     t, spread = balls.function("tanh")(e / 2), balls.function("sech")(e / 2) ** 2  # 1 - t^2
     # Those of a Bernoulli law of mean (1 - t)/2, times (2 eps)^r; E|L - E L|^3 = eps^3 (1 - t^2) (1 + t^2).
@@ -231,7 +228,7 @@ def _of_pure_dp(e: Balls) -> _Six:
     )
 
 
-def _of_gaussian(mu: Balls) -> _Six:
+def _of_gaussian(mu: Balls) -> tuple[Balls, ...]:
     """L is normal with mean -mu^2/2 and variance mu^2."""
     a, root = mu / 2, balls.sqrt(to_ball(2))
     density = balls.exp(-(a**2) / 2) / (root * balls.sqrt(balls.pi()))
@@ -240,7 +237,7 @@ def _of_gaussian(mu: Balls) -> _Six:
     return mu**2 / 2, mu**2, mu**3 * third, mu**3 * absolute, to_ball(0), 3 * mu**4
 
 
-def _of_laplace(e: Balls) -> _Six:
+def _of_laplace(e: Balls) -> tuple[Balls, ...]:
     """L = 2 x - eps for x in (0, eps) with density e^-x/2; atoms 1/2 at -eps and e^-eps/2 at eps."""
     fall = balls.exp(-e)
     kl = e - 1 + fall
