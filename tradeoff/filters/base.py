@@ -297,8 +297,9 @@ class Filter(StepRecord):
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise DomainError(f"state must be that of a filter ({error!r}), got {shown(state)}") from error
         if not isinstance(filter_, cls):
-            name = type(filter_).__name__
-            raise DomainError(f"state must be that of a {cls.__name__}, got one of a {name}")
+            raise DomainError(
+                f"state must be that of a {cls.__name__}, got one of a {type(filter_).__name__}"
+            )
         return filter_
 
     def __repr__(self) -> str:
@@ -308,8 +309,7 @@ class Filter(StepRecord):
     def _repr_html_(self) -> str:
         names = ("budget", "spent", "remaining")
         rows = [(name, format_amount(getattr(self, name), up=name == "spent")) for name in names]
-        rows.append(("steps", f"{self.steps}{self._note}"))
-        return TextTable(rows, head=super().__repr__()).html()
+        return TextTable([*rows, ("steps", f"{self.steps}{self._note}")], head=super().__repr__()).html()
 
 
 def format_amount(amount: Any, *, up: bool) -> str:
@@ -391,8 +391,7 @@ def is_sampled(curve: object) -> bool:
 @lru_cache(maxsize=256)
 def renyi(curve: TradeOff, order: float) -> float:
     """Bound the Renyi divergence of the order, for both orders of the pair; inf where no bound is proved."""
-    orders = both_orders(curve)
-    divergence = max(f.renyi(order) for f in orders)
+    divergence = max(f.renyi(order) for f in both_orders(curve))
     epsilon, delta = pure_loss(curve)
     # Losses within [-eps, eps] bound D by that of f_{eps,0}.
     return divergence if delta > 0 or math.isinf(epsilon) else min(divergence, PureDP(epsilon).renyi(order))

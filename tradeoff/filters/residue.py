@@ -153,8 +153,8 @@ class ResidueFilter(Filter):
         r = self.residual
         for piece in [f for f, n in rest for _ in range(n)] if few else [tensor(rest)]:
             f = bounded(piece, self.step_delta)
-            taken, log_leak = charge(f, r) if f else math.inf, -log1p(-Bounds.of(f.leak if f else 0.0)).upper
-            if f is None or f.leak > 0:  # without a leak ``charge`` is at most the square of mu
+            taken, log_leak = charge(f, r), -log1p(-Bounds.of(f.leak)).upper
+            if f.leak > 0:  # without a leak ``charge`` is at most the square of mu
                 squared_mu = square(gdp_mu(piece))
                 if squared_mu < taken or math.isinf(log_leak):
                     taken, log_leak = squared_mu, 0.0
@@ -254,23 +254,22 @@ class Bounded:
         return np.where(epsilon < self.top, np.maximum(delta.upper, 0.0), 0.0)
 
 
-def bounded(curve: TradeOff, leak: float) -> Bounded | None:
-    """Return the envelope of both orders with at most ``leak`` of its mass left out; None if unbounded.
+def bounded(curve: TradeOff, leak: float) -> Bounded:
+    """Return the envelope of both orders with at most ``leak`` of its mass left out; ``top`` may be inf.
 
     If its losses are bounded but for a mass at infinity, that mass is left out, and else ``leak``.
     """
-    curve = curve.symmetrise(assume="either-order")
-    epsilon, delta = pure_loss(curve)
+    both = curve.symmetrise(assume="either-order")
+    epsilon, delta = pure_loss(both)
     if math.isinf(epsilon):
-        delta = leak
-        epsilon = curve.epsilon(leak) if leak > curve.mass_at_plus_infinity else math.inf
-    return Bounded(curve, max(0.0, epsilon), delta) if math.isfinite(epsilon) else None
+        epsilon, delta = both.epsilon(leak) if leak > both.mass_at_plus_infinity else math.inf, leak
+    return Bounded(both, max(0.0, epsilon), delta) if epsilon < math.inf else Bounded(curve, math.inf)
 
 
 @lru_cache(maxsize=256)
 def charge(f: Bounded, r: float) -> float:
     """Return r^2 - r'^2, rounded up, with r' within 1e-6 of the largest; above r^2 if none is proved."""
-    least = by_variance(square(f.top), r) if r > 0 else math.inf
+    least = by_variance(square(f.top), r) if r > 0 and f.top < math.inf else math.inf
     if f.top <= min(_TUNING.min_loss * r, 1.0) and least < math.inf:
         return least
     # f >= G_mu leaves r'^2 = r^2 - mu^2.
