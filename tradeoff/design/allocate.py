@@ -176,7 +176,6 @@ class _Problem:
         self.log_weights = np.log([part.weight for part in self.parts])
 
     def scales(self, x: Array) -> tuple[float, ...]:
-        """Return the scale of each part given."""
         return tuple(np.exp(x)[self.variable_of].tolist())
 
     def cost(self, x: Array) -> float:
@@ -210,7 +209,6 @@ class _Problem:
         return result
 
     def order(self, x: Array) -> TradeOff:
-        """Return the composition in one order of the pair."""
         return tensor(zip(self.curves(x), self.rounds, strict=True))
 
     def guarantee(self, x: Array) -> TradeOff:
@@ -223,10 +221,6 @@ class _Problem:
             return self.target.answer(self.guarantee(x), None)
         except PrecisionError:
             return Bounds(-math.inf, math.inf)
-
-    def _shortfall(self, answer: float) -> float:
-        """Return by about how much x is too small for the target: log answer/wanted."""
-        return math.log(max(answer, MIN_PROBABILITY)) - math.log(self.target.wanted)
 
     def rho(self) -> Array:
         """Return zCDP's rho of every part at scale 1, if it is Gaussian and goes as scale^-2; else NaN."""
@@ -247,7 +241,7 @@ class _Problem:
         return np.where(np.isclose(one, two * math.e**2), one, np.nan)
 
     def prices(self, x: Array) -> tuple[Array, float]:
-        """Return -d answer/dx, up to a factor, and by how much x falls short of the target.
+        """Return -d answer/dx, up to a factor, and the answer.
 
         By the integral of delta in the order that loses more; without one, by differences of answers.
         """
@@ -269,17 +263,17 @@ class _Problem:
         if len(sides) < len(integrals):
             steps = self.apart * np.eye(len(x))
             each = [self.bound_answer(x - step).upper - self.bound_answer(x + step).upper for step in steps]
-            return np.array(each), self._shortfall((answer or self.bound_answer(x)).upper)
+            return np.array(each), (answer or self.bound_answer(x)).upper
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
         _, _, forward, worse = max(sides)  # the order that loses more
         moves = [(low, high) if forward else (~low, ~high) for low, high in pairs]
         gains = [n * worse.change(*move) for n, move in zip(self.counts, moves, strict=True)]
         prices = np.array([-worse.gain(gain, of="epsilon") for gain in gains])
-        return prices, self._shortfall(answer.upper if answer else worse.loss)
+        return prices, answer.upper if answer else worse.loss
 
     def unequal(self, x: Array) -> tuple[Array, float]:
-        """Return log(price/saving) for each, shares of their sums: 0 is best; and the shortfall."""
-        prices, short = self.prices(x)
+        """Return log(price/saving) for each, shares of their sums: 0 is best; and log answer/wanted."""
+        prices, answer = self.prices(x)
         savings = self.log_savings(x)
         # A cost may be flat here, and steep farther out: that part is to have more noise.
         flat = np.isneginf(savings)
@@ -289,6 +283,7 @@ class _Problem:
             raise DomainError(
                 f"parts[{i}] must be more private, and cost more, at a larger scale; leave it out"
             )
+        short = math.log(max(answer, MIN_PROBABILITY)) - math.log(self.target.wanted)
         return np.log(prices / np.sum(prices)) - (savings - logsumexp(savings)), short
 
     def optimum(self, x: Array) -> Array:

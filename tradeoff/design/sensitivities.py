@@ -89,7 +89,6 @@ class Integral:
 
     @property
     def delta(self) -> float:
-        """Return delta(loss)."""
         value = float(np.sum(self.terms.real))
         return 1 - value if self.middle else value + 1 - self.kept
 
@@ -352,21 +351,19 @@ class Parameter(NamedTuple):
 
     def pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
         """Return curves a relative step below and above, less near an end of the range; and the distance."""
+
+        def curves(step: float) -> tuple[TradeOff, TradeOff, float]:
+            below, above = self.value * (1 - step), self.value * (1 + step)
+            return self.moved(below), self.moved(above), above - below
+
         step = share
         while step >= _SHORTEST:
             with suppress(DomainError):
-                result = self._try_pair(step)
+                result = curves(step)
                 # A sixteenth of one that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3.
-                return result if step == share else self._try_pair(step * 1 / 16)
+                return result if step == share else curves(step / 16)
             step /= 2
         raise self.stuck()
-
-    def _try_pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
-        """Return ``pair`` of this step; ``DomainError`` if it leaves the range."""
-        below, above = self.value * (1 - share), self.value * (1 + share)
-        if not 0 < abs(above - below) < math.inf:
-            raise self.stuck()
-        return self.moved(below), self.moved(above), above - below
 
     def stuck(self) -> DomainError:
         problem = f"{self.name} must allow small relative changes up and down, got {self.value!r}"

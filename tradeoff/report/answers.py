@@ -62,7 +62,6 @@ class Answers(Displayed):
                 yield name, parameter, answer
 
     def grid(self) -> TextTable:
-        """Return the table that is printed."""
         notes = [ONE_ORDER] * self.one_order + [NOT_EXACT] * (not self.exact)
         notes += [*self.reasons, *(f"assumes: {each}" for each in self.assumptions)]
         return TextTable([row(*each) for each in self], COLUMNS, notes=notes)
@@ -71,10 +70,10 @@ class Answers(Displayed):
         """Return plain data: floats, infinite ones as "inf" or "-inf", as JSON has none; remarks if any."""
         result: dict[str, Any] = {name: [] for name in PARAMETERS}
         for name, parameter, each in self:
-            numbers = {parameter: each.argument, "lower": each.lower, "upper": each.upper}
-            result[name].append({key: finite(value) for key, value in numbers.items()})
-        remarks = {name: getattr(self, name) for name in ("one_order", "assumptions", "reasons")}
-        return result | {key: value for key, value in remarks.items() if value} | {"exact": self.exact}
+            numbers = (parameter, each.argument), ("lower", each.lower), ("upper", each.upper)
+            result[name].append({key: finite(value) for key, value in numbers})
+        remarks = ((name, getattr(self, name)) for name in ("one_order", "assumptions", "reasons"))
+        return result | {name: value for name, value in remarks if value} | {"exact": self.exact}
 
 
 def row(name: str, parameter: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:

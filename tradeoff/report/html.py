@@ -9,6 +9,7 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 from string import Template
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +57,10 @@ def report(
         made, file = f"{made} from {plain(source[0])}", f"<h2>Plan file</h2><pre>{escape(text)}</pre>"
     exact, gaussian = claim_of("exact", curve), claim_of(mu_name(reduction), reduction).outline()
     # ``_draw`` needs beta at alphas of the comparison alone, where bounds are known.
-    exact = replace(exact, band=lambda at: Bounds(*(np.interp(at, ALPHAS, each) for each in comparison.beta)))
+    known: Any = SimpleNamespace(
+        bounds=lambda at: Bounds(*(np.interp(at, ALPHAS, each) for each in comparison.beta))
+    )
+    beta = replace(exact, truth=known)
     losses = [f"{name}: at most {most}" for name, _, most in lines if not name.startswith("beta")]
     sides = "The truth lies between the two bounds; they account for rounding."
     return Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8")).substitute(
@@ -69,8 +73,8 @@ def report(
         answers=answers.grid()._replace(rows=lines, notes=()).html(),
         proofs=proofs + "".join(f"<p>{escape(each)}</p>" for each in answers.reasons),
         gdp=_describe_reduction(reduction),
-        curves=_draw("tradeoff", "linear", exact, gaussian)
-        + _draw("tradeoff", "loglog", exact)
+        curves=_draw("tradeoff", "linear", beta, gaussian)
+        + _draw("tradeoff", "loglog", beta)
         + _draw("profile", "linear", exact),
         comparison=TextTable(comparison.table(4), comparison.header()).html(),
         notes=_items(comparison.notes()),

@@ -38,13 +38,33 @@ _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
 
 
 @dataclass(frozen=True)
+class Between:
+    """Bounds of a truth between two curves, which may be one curve twice."""
+
+    lower: TradeOff
+    upper: TradeOff
+
+    def bounds(self, alpha: Array) -> Bounds:
+        below = self.lower.bounds(alpha)
+        return below if self.upper is self.lower else Bounds(below.lower, self.upper.bounds(alpha).upper)
+
+    def delta(self, epsilon: Array) -> Bounds:
+        above = self.lower.bounds.delta(epsilon)
+        return (
+            above if self.upper is self.lower else Bounds(self.upper.bounds.delta(epsilon).lower, above.upper)
+        )
+
+    def tabulate(self) -> Tabulated:
+        return Tabulated(self.lower.tabulate().lower, self.upper.tabulate().upper)
+
+
+@dataclass(frozen=True)
 class Claim:
     """Answers of one method or curve: functions of arrays, None where it has none.
 
     An ``"estimate"`` is on neither side of the truth, a ``"bound"`` never under-reports if its hypotheses
     hold, and a ``"curve"`` is given by the caller. Beta is at an alpha, delta at an epsilon, epsilon at a
-    delta. ``band`` bounds beta on both sides, and ``profile`` delta; ``whole`` returns curves below and above
-    at every alpha.
+    delta; of two bounds the safe one counts. The ``truth``, if known, bounds beta and delta on both sides.
     """
 
     name: str
@@ -53,9 +73,7 @@ class Claim:
     delta: Function | None = None
     epsilon: Function | None = None
     source: str = ""
-    band: Callable[[Array], Bounds] | None = None
-    profile: Callable[[Array], Bounds] | None = None
-    whole: Callable[[], Tabulated] | None = None
+    truth: Between | limits.BerryEsseen | None = None
 
     @cached_property
     def reach(self) -> float:
@@ -70,82 +88,55 @@ class Claim:
 
     def outline(self) -> Claim:
         """Return the claim without its band: the safe line, or the estimate."""
-        return replace(self, band=None, profile=None, whole=None)
+        return replace(self, truth=None)
 
     def evaluate(self, quantity: str, at: Array) -> Array:
         """Return the answers for beta, delta or epsilon, or raise a ``TradeOffError``."""
         function = getattr(self, quantity)
         if function is None:
             raise NoClosedForm(f"{self.name} has no answer for {quantity}")
-        return np.asarray(function(at), dtype=float)
+        answer = function(at)
+        if isinstance(answer, Bounds):
+            answer = answer.lower if quantity == "beta" else answer.upper
+        return np.asarray(answer, dtype=float)
 
 
 def claim_of(name: str, thing: Any) -> Claim:
-    """Return the claim of a curve, estimate, band, scores, pair of curves, or of a plan's guarantee."""
+    """Return the claim of a curve, estimate, band, scores, pair (lower, upper), or of a plan's guarantee."""
     match thing:
         case Claim():
             return replace(thing, name=name)
-        case limits.BerryEsseen(source=source):
-            name = _label(name, symmetric=thing.of.symmetric)
-            delta, epsilon = (partial(_upper, each) for each in (thing.delta, thing.epsilon))
-            return Claim(name, "bound", thing.lower, delta, epsilon, source, thing.bounds, thing.delta)
+        case limits.BerryEsseen():
+            name = _label(name, thing.of)
+            return Claim(name, "bound", thing.bounds, thing.delta, thing.epsilon, thing.source, thing)
         case limits.ApproximateCurve():
-            name = _label(name, symmetric=thing.of is None or thing.of.symmetric)
+            name = _label(name, *filter(None, [thing.of]))
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
         case Empirical(estimate=line, band=sides):
-            truth = Between(*sides)
-            return replace(claim_of(name, line), band=truth, profile=truth.delta, whole=truth.tabulate)
+            return replace(claim_of(name, line), truth=Between(*sides))
         case tuple((TradeOff() as lower, TradeOff() as upper)) | Bounds(
             TradeOff() as lower, TradeOff() as upper
         ):
-            return _between(name, lower, upper)
-    if isinstance(thing, type) or not (
-        isinstance(thing, TradeOff) or hasattr(thing, "guarantee") or hasattr(thing, "curve")
-    ):
-        remedy = "give a curve, a plan, a mechanism, or a result of tradeoff.limits"
-        remedy = "write plot(f, g), or (lower, upper) of one curve" if isinstance(thing, list) else remedy
-        raise KindError(f"{shown(thing)} is not a trade-off function; {remedy}")
-    curve = claimed(thing)
-    both, source = curve.bounds, getattr(thing, "source", "")
-    name = _label(name, symmetric=curve.symmetric)
-    return Claim(name, "curve", curve, curve.delta, curve.epsilon, source, both, both.delta, curve.tabulate)
+            at = np.linspace(0.0, 1.0, 33)  # where the order of the pair is checked
+            if np.any(lower.bounds(at).lower > upper.bounds(at).upper):
+                raise DomainError("the first curve of a pair passes above the second; give (lower, upper)")
+        case _ if not isinstance(thing, type) and (
+            isinstance(thing, TradeOff) or hasattr(thing, "guarantee") or hasattr(thing, "curve")
+        ):
+            lower = upper = claimed(thing)
+        case _:
+            remedy = "give a curve, a plan, a mechanism, or a result of tradeoff.limits"
+            remedy = "write plot(f, g), or (lower, upper) of one curve" if isinstance(thing, list) else remedy
+            raise KindError(f"{shown(thing)} is not a trade-off function; {remedy}")
+    name, source = _label(name, lower, upper), getattr(thing, "source", "")
+    return Claim(name, "curve", lower, lower.delta, lower.epsilon, source, Between(lower, upper))
 
 
-def _upper(function: Function, at: Any) -> Any:
-    return function(at).upper
-
-
-def _label(name: str, *, symmetric: bool) -> str:
-    """Return the name with a remark if the curve is of one order of the pair."""
-    if symmetric or "one order" in name:
+def _label(name: str, *curves: TradeOff) -> str:
+    """Return the name with a remark if a curve is of one order of the pair."""
+    if all(each.symmetric for each in curves) or "one order" in name:
         return name
     return f"{name} (one order)" if name else "one order"
-
-
-@dataclass(frozen=True)
-class Between:
-    """Bounds of a truth between two curves, as those of one curve."""
-
-    lower: TradeOff
-    upper: TradeOff
-
-    def __call__(self, alpha: Array) -> Bounds:
-        return Bounds(self.lower.bounds(alpha).lower, self.upper.bounds(alpha).upper)
-
-    def delta(self, epsilon: Array) -> Bounds:
-        return Bounds(self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper)
-
-    def tabulate(self) -> Tabulated:
-        return Tabulated(self.lower.tabulate().lower, self.upper.tabulate().upper)
-
-
-def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
-    """Return the claim of two curves with the truth between them: the lower one is safe."""
-    at = np.linspace(0.0, 1.0, 33)  # where the order of the pair is checked
-    if np.any(lower.bounds(at).lower > upper.bounds(at).upper):
-        raise DomainError("the first curve of a pair passes above the second; give (lower, upper)")
-    name, both = _label(name, symmetric=lower.symmetric and upper.symmetric), Between(lower, upper)
-    return Claim(name, "curve", lower, lower.delta, lower.epsilon, "", both, both.delta, both.tabulate)
 
 
 def _dp_sgd_clt(curve: TradeOff) -> Any:
@@ -156,7 +147,7 @@ def _dp_sgd_clt(curve: TradeOff) -> Any:
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
 
 
-Rule = Callable[[list[float]], list[float]]  # smallest epsilons at deltas in (0, 1), rounded up
+Rule = Callable[[Array], Any]  # smallest epsilons at deltas in (0, 1), rounded up
 
 
 def claim_of_pairs(
@@ -171,25 +162,23 @@ def claim_of_pairs(
     epsilon = partial(_epsilon, rule, epsilon_at_0)
     usual, *losses = evaluate_each(epsilon, np.array([1e-5, *deltas]), math.inf).tolist()
     if math.isinf(usual):
-        epsilon(1e-5)  # raises here where the rule does not apply
+        epsilon(np.array([1e-5]))  # raises here where the rule does not apply
     pairs = zip([epsilon_at_0, *losses, 0.0], [0.0, *deltas.tolist(), 1.0], strict=True)
     curve = Profile.from_epsilon_delta((e, d) for e, d in pairs if e <= 700)  # larger ones say nothing
-    delta = curve.delta if formula is None else partial(_least_delta, curve, formula)
-    return Claim("", "bound", curve, delta, epsilon, source)
+    return Claim("", "bound", curve, partial(_delta, curve, formula), epsilon, source)
 
 
-def _epsilon(rule: Rule, epsilon_at_0: float, at: Any) -> Array:
-    """Return the epsilons of the rule at an array of deltas in [0, 1]."""
-    at = np.atleast_1d(np.asarray(at, dtype=float))
-    result = np.select([at == 0, at == 1], [epsilon_at_0, 0.0], math.inf)
-    inside = (at > 0) & (at < 1)
+def _epsilon(rule: Rule, epsilon_at_0: float, delta: Array) -> Array:
+    result = np.select([delta == 0, delta == 1], [epsilon_at_0, 0.0], math.inf)
+    inside = (delta > 0) & (delta < 1)
     if inside.any():
-        result[inside] = rule(at[inside].tolist())
+        result[inside] = rule(delta[inside])
     return result
 
 
-def _least_delta(curve: TradeOff, formula: Function, epsilon: Array) -> Array:
-    return np.minimum(curve.delta(epsilon), formula(epsilon))
+def _delta(curve: TradeOff, formula: Function | None, epsilon: Array) -> Any:
+    delta = curve.delta(epsilon)
+    return delta if formula is None else np.minimum(delta, formula(epsilon))
 
 
 def evaluate_each(function: Function, at: Array, missing: float) -> Array:
@@ -204,17 +193,14 @@ def evaluate_each(function: Function, at: Array, missing: float) -> Array:
         return np.hstack([evaluate_each(function, x, missing) for x in at[:, None]])
 
 
-def formula_of_orders(orders: Array, divergences: Array) -> Function:
+def delta_by_orders(orders: Array, divergences: Array, epsilon: Array) -> Array:
     """Return delta(epsilon) by the best order a: log delta = (a - 1)(D_a - epsilon + log(1 - 1/a)) - log a.
 
     D_a are the Renyi divergences of the orders. Rounded up; Canonne, Kamath, Steinke 2020, Proposition 12,
     for epsilon of either sign.
     """
     finite = np.isfinite(divergences)
-    return partial(_delta_by_orders, Bounds.of(orders[finite]), Bounds.of(divergences[finite]))
-
-
-def _delta_by_orders(a: Bounds, divergence: Bounds, epsilon: Array) -> Array:
+    a, divergence = Bounds.of(orders[finite]), Bounds.of(divergences[finite])
     x = np.clip(epsilon, -1e300, 1e300)[..., None]  # delta falls: a bound at 1e300 holds at infinity
     log_delta = (a - 1) * (divergence - x + log1p(-1 / a)) - log(a)
     result: Array = exp(np.min(log_delta.upper, axis=-1, initial=0.0)).upper
@@ -238,25 +224,25 @@ def _zcdp(curve: TradeOff) -> Claim:
 
     rho_total = float(total(rho(factor) * n for factor, n in factors(curve).items()).upper)
     orders = 1 + np.geomspace(1e-3, 1e6, 4096)
-    formula = formula_of_orders(orders, (Bounds.of(rho_total) * orders).upper) if rho_total > 0 else None
-    return claim_of_pairs(_CKS, partial(_zcdp_rule, rho_total), formula=formula)
+    formula = partial(delta_by_orders, orders, (Bounds.of(rho_total) * orders).upper)
+    rule = partial(_zcdp_rule, rho_total)
+    return claim_of_pairs(_CKS, rule, formula=formula if rho_total > 0 else None)
 
 
-def _zcdp_rule(rho: float, deltas: list[float]) -> list[float]:
-    return [baselines.zcdp_route(rho, delta).epsilon for delta in deltas]
+def _zcdp_rule(rho: float, deltas: Array) -> list[float]:
+    return [baselines.zcdp_route(rho, delta).epsilon for delta in deltas.tolist()]
 
 
 def _renyi(curve: TradeOff) -> Claim:
-    """Return the claim of the Renyi divergences of the orders ``ORDERS``."""
     both = {curve, curve.inverse()}  # f_{epsilon,delta} claims both orders
     orders = np.array(ORDERS)
     bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
-    formula = formula_of_orders(orders, bounds)
+    formula = partial(delta_by_orders, orders, bounds)
     return claim_of_pairs(_CKS, partial(_renyi_rule, bounds, orders), formula=formula)
 
 
-def _renyi_rule(divergences: Array, orders: Array, deltas: list[float]) -> list[float]:
-    return [max(float(np.min(converted(divergences, orders - 1, delta))), 0.0) for delta in deltas]
+def _renyi_rule(divergences: Array, orders: Array, deltas: Array) -> list[float]:
+    return [max(float(np.min(converted(divergences, orders - 1, delta))), 0.0) for delta in deltas.tolist()]
 
 
 Releases = list[tuple[float, float, int]]  # for each factor: epsilon, n times its delta, and n
@@ -278,7 +264,7 @@ def _claim_of_releases(
     parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for epsilon, _, _, n in parts if math.isinf(epsilon))
     rule = partial(_rule_of_releases, share, unbounded, compose, parts)
-    epsilon_at_0 = rule([0.0])[0] if pure and not unbounded else math.inf
+    epsilon_at_0 = rule(np.zeros(1))[0] if pure and not unbounded else math.inf
     # Fewer pairs make a curve where each evaluates a composed one.
     return claim_of_pairs(source, rule, 12 if unbounded else 81, epsilon_at_0=epsilon_at_0)
 
@@ -288,11 +274,11 @@ def _rule_of_releases(
     unbounded: int,
     compose: Callable[[float, Releases], float],
     parts: list[tuple[float, float, TradeOff, int]],
-    deltas: list[float],
+    deltas: Array,
 ) -> list[float]:
     """Compose at each delta, of which the factors of unbounded losses have a share."""
     releases: list[Releases] = [[] for _ in deltas]
-    budgets = np.array(deltas) * share / max(unbounded, 1)
+    budgets = deltas * share / max(unbounded, 1)
     for epsilon, mass, factor, n in parts:  # largest loss, and mass at infinity
         losses, failures = np.full_like(budgets, epsilon), np.full_like(budgets, mass)
         if math.isinf(epsilon):
@@ -300,7 +286,7 @@ def _rule_of_releases(
             losses, failures = np.max([f.epsilon(budgets) for f in orders], axis=0, initial=0.0), budgets
         for row, loss, failure in zip(releases, losses.tolist(), failures.tolist(), strict=True):
             row.append((loss, min(float((Bounds.of(failure) * n).upper), 1.0), n))
-    return list(map(compose, deltas, releases))
+    return list(map(compose, deltas.tolist(), releases))
 
 
 def _advanced(delta: float, releases: Releases) -> float:

@@ -94,9 +94,9 @@ def plot(
     ('type I error α', 'CLT (estimate)')
     """
     if style not in (None, "paper"):
-        raise DomainError(f"style must be None or 'paper', got {shown(style)}")
+        raise domain("style", style, "None or 'paper'")
     if columns not in (1, 2):
-        raise DomainError(f"columns must be 1 or 2, got {shown(columns)}")
+        raise domain("columns", columns, "1 or 2")
     if len(items) == 1 and isinstance(items[0], Table):
         if (kind, scale, labels, interactive) != ("tradeoff", "linear", None, False):
             raise DomainError("a heat map takes no kind, scale, labels or interactive; leave them out")
@@ -105,12 +105,10 @@ def plot(
     view = view_of(kind, scale, claims)
     if interactive:
         if ax is not None:
-            raise DomainError(f"ax must be None if interactive, got {shown(ax)}")
+            raise domain("ax", ax, "None if interactive")
         return plotly_figure(view, claims, line)
     axes = ax if ax is not None else new_axes(style, columns)
-    settings = styles.paper_settings() if style else getattr(getattr(axes, "figure", None), "style", {})
-    remedy = "give axes of matplotlib, and keywords of matplotlib.lines.Line2D"
-    with matplotlib_errors(remedy), module("matplotlib").rc_context(settings):
+    with drawing(axes, "give axes of matplotlib, and keywords of matplotlib.lines.Line2D", style):
         paint(axes, view, list(make_series(view, claims)), legend=legend, **line)
         if inset is not None:
             add_inset(axes, claims, inset)
@@ -136,10 +134,12 @@ def claims_of(items: Sequence[Any], labels: Any = None, *, named: bool = False) 
 
 
 @contextmanager
-def matplotlib_errors(remedy: str) -> Iterator[None]:
-    """Translate errors of matplotlib into a ``DomainError``."""
+def drawing(axes: Axes, remedy: str, style: str | None = None) -> Iterator[None]:
+    """Draw in a style, or in that of the figure, and translate errors of matplotlib into ``DomainError``."""
+    settings = styles.paper_settings() if style else getattr(getattr(axes, "figure", None), "style", {})
     try:
-        yield
+        with module("matplotlib").rc_context(settings):
+            yield
     except TradeOffError:
         raise
     except (ValueError, OverflowError, AttributeError) as error:
@@ -210,7 +210,7 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
 
 
 def module(name: str) -> Any:
-    """Import a module of matplotlib; raise ``MissingExtraError`` if it is not installed."""
+    """Import a module that needs matplotlib; raise ``MissingExtraError`` if that is not installed."""
     return needed(name, 'plots need matplotlib: pip install "tradeoff[plot]"')
 
 
@@ -258,9 +258,9 @@ def heatmap(
         raise KindError(f"table must be a result of tradeoff.sweep, got {shown(table)}")
     x, y, name, values = _grid(table, column)
     axes = ax if ax is not None else new_axes()
-    settings, ticker = getattr(axes.figure, "style", {}), module("matplotlib.ticker")
+    ticker, effects = module("matplotlib.ticker"), module("matplotlib.patheffects")
     remedy = "give increasing levels, keywords of pcolormesh, and values within some hundred powers of ten"
-    with module("matplotlib").rc_context(settings), np.errstate(all="ignore"), matplotlib_errors(remedy):
+    with drawing(axes, remedy), np.errstate(all="ignore"):
         # colours and levels are logarithmic above a ratio of 30
         log = values.min() > 0 and values.max() > 30.0 * values.min()
         look = {"cmap": "Blues", "norm": "log" if log else None, "shading": "nearest", "rasterized": True}
@@ -269,7 +269,6 @@ def heatmap(
         locator = ticker.LogLocator(subs=(1, 2, 5)) if log else ticker.MaxNLocator(7)
         chosen = levels if levels is not None else locator.tick_values(values.min(), values.max())
         lines = axes.contour(x, y, values, levels=chosen, colors="black", linewidths=0.8)
-        effects = module("matplotlib.patheffects")
         for text in axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize="small"):
             text.set_path_effects([effects.withStroke(linewidth=2, foreground="white")])
         axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
@@ -291,7 +290,7 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
     first, second, *answers = table.columns
     name = column or (answers[0] if len(answers) == 1 else "upper")
     if name not in table.columns:
-        raise DomainError(f"column must be one of {table.columns}, got {name!r}")
+        raise domain("column", name, f"one of {table.columns}")
     x, across = np.unique(reals(first, table[first]), return_inverse=True)
     y, up = np.unique(reals(second, table[second]), return_inverse=True)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):

@@ -30,9 +30,9 @@ from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.limits import ApproximateCurve, BerryEsseen
 from tradeoff.mechanisms import Mechanism, Plan, SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import Tabulated, largest
+from tradeoff.operators.tabulate import largest
 from tradeoff.report.answers import factors
-from tradeoff.report.methods import Claim
+from tradeoff.report.methods import Between, Claim
 
 
 def name_items(items: Sequence[Any]) -> list[str]:
@@ -242,26 +242,21 @@ def make_series(view: View, claims: Sequence[Claim]) -> Iterator[Series]:
         yield from map(partial(_profile if view.kind == "profile" else _beta, view), claims)
         return
     alpha, (first, *others) = view.grid, claims
-    low, high = first.band(alpha) if first.band else (first.evaluate("beta", alpha),) * 2
+    low, high = first.truth.bounds(alpha) if first.truth else (first.evaluate("beta", alpha),) * 2
     yield Series(first.name, "", alpha, None, Bounds(np.zeros_like(alpha), high - low))
     for claim in others:
-        band = None if claim.kind == "estimate" else claim.band
-        beta = claim.evaluate("beta", alpha) if band is None else band(alpha).lower
-        unsafe, safe = positive(beta - high), positive(low - beta)
+        beta = claim.evaluate("beta", alpha)
+        # A log axis shows positive values alone.
+        unsafe, safe = (np.where(gap > 0, gap, np.nan) for gap in (beta - high, low - beta))
         marked = unsafe if np.isfinite(unsafe).any() else None
         yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=marked)
-
-
-def positive(values: Array) -> Array:
-    """Replace by NaN the values that a log axis cannot show."""
-    return np.where(values > 0, values, np.nan)
 
 
 def _beta(view: View, claim: Claim) -> Series:
     """Return the line of beta, or 1 - beta; the safe side is below beta, and above 1 - beta."""
     x, beta, band = view.grid, None, None
-    if view.whole and claim.whole is not None:
-        sides: Tabulated = claim.whole()
+    if view.whole and isinstance(claim.truth, Between):
+        sides = claim.truth.tabulate()
         corners = np.unique(np.concatenate([side.alpha.astype(float) for side in sides]))
         if len(corners) <= 400:  # that can be seen
             x = np.union1d(x, corners[corners >= x[0]])
@@ -270,8 +265,8 @@ def _beta(view: View, claim: Claim) -> Series:
             lines = segments(sides.lower)
             x, beta, *_ = largest([lines[k] for k in near], up=False).points
         band = Bounds(sides.lower.bounds(x).lower if beta is None else beta, sides.upper.bounds(x).upper)
-    elif claim.band is not None:
-        band = claim.band(x)
+    elif claim.truth is not None:
+        band = claim.truth.bounds(x)
     is_safe = claim.kind != "estimate"
     beta = band.lower if is_safe and band is not None else claim.evaluate("beta", x)
     if not view.power:
@@ -287,7 +282,7 @@ def _profile(view: View, claim: Claim) -> Series:
     if view.whole:
         reached = x / x[-1] * min(claim.reach, x[-1])  # the losses at which delta is not negligible
         x = np.union1d(reached, np.linspace(reached[-1], x[-1], 9))
-    band = claim.profile and claim.profile(x)
+    band = claim.truth.delta(x) if claim.truth else None
     is_safe = claim.kind != "estimate"
     delta = band.upper if is_safe and band is not None else claim.evaluate("delta", x)
     return Series(claim.name, "upper" if is_safe else "", x, delta, band and _raise_zeros(view, *band))

@@ -211,7 +211,6 @@ class AtomSum:
             self.atoms = [(p * p_n, q * q_n) for p, q in self.atoms for p_n, q_n in power]
 
     def delta(self, x: float) -> arb:
-        """Enclose delta(x)."""
         slope = arb(x).exp()
         return sum(((q - slope * p).max(arb(0)) for p, q in self.atoms), self.constant)
 

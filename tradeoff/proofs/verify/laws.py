@@ -68,7 +68,6 @@ class Verification(Displayed):
     trusted: tuple[str, ...]
 
     def grid(self) -> TextTable:
-        """Return the table that is printed; ``sides`` are how its columns are aligned."""
         rows = [(c.name, f"[{c.lower!r}, {c.upper!r}]", c.side, repr(c.recorded)) for c in self.checks]
         notes = [f"trusted: {text}" for text in self.trusted]
         return TextTable(rows, ("quantity", "enclosure", "", "recorded"), self.claim, notes, sides="<><>")
@@ -155,7 +154,6 @@ class Part(ABC):
         return replace(self, p=tuple(scale * a for a in self.p), q=q)
 
     def swapped(self) -> Self:
-        """Return the other order."""
         return replace(self, p=self.q, q=self.p)
 
     @abstractmethod

@@ -166,7 +166,6 @@ class _Order:
             self.sum, self.product = None, _product(json.dumps(factors), reverse)
 
     def at(self, x: float) -> tuple[arb, arb]:
-        """Enclose delta(x) and 1 - delta(x)."""
         if self.sum is not None:
             with ctx.workprec(self.bits):
                 delta = self.sum.delta(x)
