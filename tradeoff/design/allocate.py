@@ -33,6 +33,7 @@ from tradeoff.errors import (
     KindError,
     PlanError,
     PrecisionError,
+    SizeError,
     advise_keywords,
     called,
     domain,
@@ -96,13 +97,11 @@ class Part:
         if isinstance(made, TradeOff):
             made.require_numbers()
             return made
-        if isinstance(made, Mechanism):
-            adjacencies.update({made.adjacency} if made.adjacency else ())
-            return Plan({made: 1}, made.adjacency or "add-remove").curve()
-        if not isinstance(made, Plan):
+        if not isinstance(made, Mechanism | Plan):
             raise KindError(f"build must return a curve, a mechanism or a plan, got {shown(made)}")
-        adjacencies.add(made.adjacency)
-        return made.curve()
+        adjacencies.update(filter(None, [made.adjacency]))
+        plan = made if isinstance(made, Plan) else Plan({made: 1}, made.adjacency or "add-remove")
+        return plan.curve()
 
 
 def listed(parts: Iterable[Any]) -> list[Part]:
@@ -254,17 +253,18 @@ class _Problem:
                 # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
                 loss = -result.mu * float(ndtri(result.tight_at / (1 - result.failure))) - result.mu**2 / 2
                 answer, where = result.bounds, {"epsilon": loss} if math.isfinite(loss) else {}
-        integrals: list[Integral | None] = [None]  # of each order; none where only differences are possible
+        integrals = list[Integral]()  # of each order; none where only differences are possible
         if where:
             self.evaluations += 1
-            # change of delta by a Gaussian added to a product of atoms, for prices only
-            integrals = [integral(each, accuracy=1e-3, **where) for each in both_orders(self.order(x))]
-        sides = [(one.loss, one.delta, k == 0, one) for k, one in enumerate(integrals) if one is not None]
-        if len(sides) < len(integrals):
+            with suppress(SizeError):
+                # change of delta by a Gaussian added to a product of atoms, for prices only
+                integrals = [integral(each, accuracy=1e-3, **where) for each in both_orders(self.order(x))]
+        if not integrals:
             steps = self.apart * np.eye(len(x))
             each = [self.bound_answer(x - step).upper - self.bound_answer(x + step).upper for step in steps]
             return np.array(each), (answer or self.bound_answer(x)).upper
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
+        sides = [(one.loss, one.delta, k == 0, one) for k, one in enumerate(integrals)]
         _, _, forward, worse = max(sides)  # the order that loses more
         moves = [(low, high) if forward else (~low, ~high) for low, high in pairs]
         gains = [n * worse.change(*move) for n, move in zip(self.counts, moves, strict=True)]

@@ -341,34 +341,32 @@ class Search:
 
     def _no_bracket(self, change: str) -> DomainError:
         """Explain why no two verdicts differ; a change of the range completes the remedy."""
-        walls = "".join([f"; {p.problem}" for p in self.points if p.problem][:1])
+        wall = next((f"; {p.problem}" for p in self.points if p.problem), "")
         points = sorted(p for p in self.points if not p.problem)
         if not points:
-            return DomainError(
-                f"build must have an answer at a number tried{walls}; give between=(low, high)"
-            )
+            return DomainError(f"build must have an answer at a number tried{wall}; give between=(low, high)")
         first, last = points[0], points[-1]
         given = (f"{self.target.verdict_or(p.answer):.6g} at {p.x:.12g}" for p in (first, last))
         answers = f"{self.target.question} is {', '.join(given)}"
-        if first.answer == last.answer:
-            endless = math.isinf(first.answer.lower)
-            answers += ": infinite" if endless else ": the same, so does build use its number?"
+        if is_same := first.answer == last.answer:
+            is_infinite = math.isinf(first.answer.lower)
+            answers += ": infinite" if is_infinite else ": the same, so does build use its number?"
         got = f"target must be met at some numbers and missed at others, got {self.target}, which"
         if any(p.met is None for p in points):
-            return DomainError(f"{got} is undecided: {answers}{walls}; give another between=(low, high)")
+            return DomainError(f"{got} is undecided: {answers}{wall}; give another between=(low, high)")
         # The loss that remains at 0, or at numbers a factor of 1000 apart, is that of the other mechanisms.
         best, *others = sorted(self._decided, key=lambda p: p.gap)
         far = [p.gap for p in others if abs(self._place(p.x) - self._place(best.x)) >= _LONGEST]
-        changes = first.answer != last.answer and not first.met and not self.target.verdict
-        if changes and ((far and min(far) < best.gap + 1e-6) or best.x == 0):
+        is_level = best.x == 0 or min(far, default=math.inf) < best.gap + 1e-6
+        if is_level and not (is_same or first.met or self.target.verdict):
             name, _, at = self.target.question.partition(" at ")
             least, sign = self.target.least, "<=" if self.target.least else ">="
             value = decimal(best.answer.upper if least else best.answer.lower, ".4g", up=least)
             rest = f"the other mechanisms alone cost {name} {sign} {value}" + (f" at {at}" if at else "")
             return DomainError(f"{got} is out of reach: {rest}; allow more loss")
         which, remedy = ("every", "less") if first.met else ("no", "more")
-        problem = f"{got} holds at {which} number tried: {answers}{walls}"
-        if "must be an integer" in walls:
+        problem = f"{got} holds at {which} number tried: {answers}{wall}"
+        if "must be an integer" in wall:
             return DomainError(f"{problem}; pass integer=True")
         return DomainError(f"{problem}; allow {remedy} loss{change}")
 

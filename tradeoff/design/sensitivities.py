@@ -125,17 +125,17 @@ class Integral:
 
 def integral(
     curve: TradeOff, *, epsilon: float | None = None, delta: float | None = None, accuracy: float = 1e-6
-) -> Integral | None:
-    """Return the integral of one order at a loss, or where it is ``delta``; None where no contour closes.
+) -> Integral:
+    """Return the integral of one order at a loss, or where it is ``delta``; or raise ``SizeError``.
 
     Where atoms keep the product from decaying a Gaussian factor is added that moves delta by ``accuracy``.
     """
     pairs = [factor.laws() for factor in curve.factors]
     whole = Composition([low for low, _ in pairs], list(curve.factors.values()))
     contour, lines = whole.contour, whole.contour.forward
-    has_loss = whole.mass_at_plus_infinity < 1
+    has_loss, unclosed = whole.mass_at_plus_infinity < 1, SizeError("no contour of the product closes")
     if not (has_loss and contour.possible and all(low is high for low, high in pairs)):
-        return None
+        raise unclosed
     # A factor added to a few rounds that are nearly atoms leaves millions of nodes.
     if whole.rounds <= 4 or next(whole.choices(None), (None, ""))[0] is not contour:
         accuracy = 0.0
@@ -144,12 +144,9 @@ def integral(
     place = place_line(lines.middle if middle else lines.tail, loss, math.inf, None, middle=middle)
     # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
     digits = 27.0 + math.log(sum(lines.counts))
-    nodes = None
-    with suppress(SizeError):
-        nodes = _nodes(lines.laws, lines.counts, place, accuracy, digits) if place.drawable else None
-    if nodes is None:
-        return None
-    z, logs, product = nodes
+    if not place.drawable:
+        raise unclosed
+    z, logs, product = _nodes(lines.laws, lines.counts, place, accuracy, digits)
     kernel: Complex = (place.step / np.pi) * np.where(z.imag > 0, 1.0, 0.5) / (z * (z - 1))
     terms = np.exp(product - (z - 1) * loss) * (-kernel if middle else kernel)
     if delta is not None:
@@ -160,7 +157,7 @@ def integral(
             return float(np.real(terms @ np.exp((1 - z) * moved))) - goal
 
         if not excess(-reach) * excess(reach) < 0:  # the first loss was far off
-            return None
+            raise unclosed
         moved = float(brentq(excess, -reach, reach, xtol=1e-14 * reach))
         loss, terms = loss + moved, terms * np.exp((1 - z) * moved)
     return Integral(loss, z, terms, lines.laws, logs, 1 - whole.mass_at_plus_infinity, middle, digits)
@@ -186,10 +183,10 @@ def _nodes(
     place: Placement,
     accuracy: float,
     digits: float,
-) -> tuple[Complex, list[Complex], Complex] | None:
-    """Return the nodes where the product matters, K_i and K there; None if too many, or it never decays.
+) -> tuple[Complex, list[Complex], Complex]:
+    """Return the nodes where the product matters, K_i and K there.
 
-    ``SizeError`` where a transform needs too many nodes of its own.
+    ``SizeError`` if they, or those of a transform, are too many, or the product never decays.
     """
     c, step, size = place.c, place.step, 64  # number of nodes, which doubles until the product is small
     # The product is followed to e^-25: with the factor added, 1e-10 of the integral is left out.
@@ -203,7 +200,7 @@ def _nodes(
     most = 2**22, 2**28 if sum(counts) > 4 else 2**24
     while size * len(laws) <= most[0] and (tau or remaining > decayed):
         if size * sum(t.cost(step * size) for t in transforms) > most[1]:
-            return None
+            break
         y: Array = step * np.arange(size, dtype=float)
         z: Complex = (c + 1j * y).astype(complex)
         logs = [
@@ -220,7 +217,7 @@ def _nodes(
             logs = [(k.real + 1j * u).astype(complex) for k, u in zip(logs, unwrapped, strict=True)]
             return z[live], [log[live] for log in logs], product[live]
         size *= 2
-    return None
+    raise SizeError("the product needs too many nodes")
 
 
 def sensitivities(
@@ -262,11 +259,11 @@ def sensitivities(
     for parameter in chain.from_iterable(map(parameters, order.factors)):
         if parameter.value == 0:  # of which no share is a step
             raise parameter.stuck()
-    result, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
-    slopes = list[Slope]()
-    with suppress(SizeError):
-        slopes = [] if result is None else [*_integral_slopes(order, result, of)]
-    slopes = slopes or [*_differences(order, name, value)]
+    of = "epsilon" if name == "delta" else "delta"
+    try:
+        slopes = [*_integral_slopes(order, integral(order, **{name: value}), of)]
+    except SizeError:
+        slopes = [*_differences(order, name, value)]
     rows = (
         (factor.notation if curve.symmetric else repr(factor), parameter, at, slope, at * slope / 100)
         for factor, parameter, at, slope in slopes

@@ -245,7 +245,9 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float | None = N
     change = "by adding or removing" if plan.adjacency == "add-remove" else "in the value of"
     groups = ([getattr(inner, "group_size", 1) for inner in with_inner(m)] for m in plan.mechanisms)
     size = min(map(max, groups), default=1)
-    records = "one record" if size == 1 else f"up to {size} records"
+    records, covered = "one record", "one record, not several of one person"
+    if size > 1:
+        records, covered = f"up to {size} records", f"{size} records of one person, not more"
     both = f" (the exact epsilon is at least {least})" if f.exact else ""
     sentences = [
         f"The release consists of {listed}.",
@@ -266,10 +268,6 @@ def statement(plan: Plan | Mechanism, *, delta: float, failure: float | None = N
         sentences.append(
             "The number of runs is random as stated, and stays secret with all runs but the best."
         )
-    covered = (
-        f"{size} records of one person, not more" if size > 1 else "one record, not several of one person"
-    )
-    sentences.append(f"It covers {covered}{'.' if kinds and kinds <= choices else ','}")
     if not kinds or kinds - choices:
-        sentences.append("and not the choice of hyperparameters on the same data.")
-    return " ".join(sentences)
+        covered += ", and not the choice of hyperparameters on the same data"
+    return " ".join([*sentences, f"It covers {covered}."])
