@@ -104,20 +104,6 @@ class Part:
         return plan.curve()
 
 
-def listed(parts: Iterable[Any]) -> list[Part]:
-    """Return parts from parts, their arguments, or their builds; or from a mapping of builds to counts."""
-    try:
-        given = list(parts.items() if isinstance(parts, Mapping) else parts)
-    except TypeError as error:
-        raise KindError(
-            f"parts must be a list of functions, mechanisms or to.Part, got {shown(parts)}"
-        ) from error
-    if not given:
-        raise DomainError("parts must have at least one entry, got none")
-    made = [Part(*p) if isinstance(p, tuple) and 0 < len(p) <= len(fields(Part)) else p for p in given]
-    return [p if isinstance(p, Part) else Part(p) for p in made]
-
-
 @dataclass(frozen=True, repr=False)
 class Allocation(Displayed):
     """Scales, one a part, that meet a target at the least ``cost`` tried; prints as its table.
@@ -345,7 +331,13 @@ def allocate(
     >>> round(result.scales[1] / result.scales[0], 6), result.achieved.upper <= 1
     (2.0, True)
     """
-    given = listed(parts)
+    if not isinstance(parts, Iterable):
+        raise KindError(f"parts must be a list of functions, mechanisms or to.Part, got {shown(parts)}")
+    listed: list[Any] = list(parts.items() if isinstance(parts, Mapping) else parts)
+    if not listed:
+        raise DomainError("parts must have at least one entry, got none")
+    made = [Part(*p) if isinstance(p, tuple) and 0 < len(p) <= len(fields(Part)) else p for p in listed]
+    given = [p if isinstance(p, Part) else Part(p) for p in made]
     if not (cost is None or callable(cost)):
         raise KindError(f"cost must be a function of the scales, got {shown(cost)}; leave it out for squares")
     problem = _Problem(given, target, cost)

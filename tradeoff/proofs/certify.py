@@ -78,9 +78,7 @@ def certify(curve: TradeOff, question: Question, at: float, *, tol: float | None
             if error.term not in {"claim", "laws"}:  # limits of the verifier
                 raise
             continue
-        if certificate is None or (
-            question != "epsilon" and (certificate.lower, certificate.upper) == (0, 1)
-        ):
+        if question != "epsilon" and (certificate.lower, certificate.upper) == (0, 1):
             continue  # it says nothing
         best = certificate if best is None or width(certificate) < width(best) else best
         if width(best) <= goal or (certificate.lower, certificate.upper) == (claim.lower, claim.upper):
@@ -153,8 +151,8 @@ def describe_law(law: PrivacyLossDistribution) -> Description:  # noqa: C901, PL
     raise NoClosedForm(f"a law of type {type(law).__name__} has no description by parameters; {_REMEDY}")
 
 
-def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | None:
-    """Return the claim, widened until the verifier proves it with this effort; None if that fails.
+def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate:
+    """Return the claim, widened until the verifier proves it with this effort; ``VerificationError`` if not.
 
     Bounds on delta and beta are widened to the verifier's enclosure. Bounds on epsilon at delta become those
     at delta (1 + share) and delta/(1 + share), as the verifier encloses delta with an error of such a share.
@@ -179,9 +177,9 @@ def _widen(curve: TradeOff, claim: Certificate, effort: int) -> Certificate | No
             if "<=" not in proved:
                 high = float(curve.bounds.epsilon(claim.at / (1 + share)).upper) + room
             if math.isinf(high):
-                return None
+                break
         claim = replace(claim, lower=low, upper=high)
-    return None
+    raise VerificationError("claim: it is not proved with this effort", "claim")
 
 
 def _choose_losses(curve: TradeOff, claim: Certificate, effort: int) -> tuple[float, ...]:

@@ -133,7 +133,7 @@ def claim_of(name: str, thing: Any) -> Claim:
 
 
 def _label(name: str, *curves: TradeOff) -> str:
-    """Return the name with a remark if a curve is of one order of the pair."""
+    """Add a remark to the name if a curve is of one order of the pair."""
     if all(each.symmetric for each in curves) or "one order" in name:
         return name
     return f"{name} (one order)" if name else "one order"
