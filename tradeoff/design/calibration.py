@@ -238,7 +238,6 @@ class Search:
         return met, unmet, abs(met.x - unmet.x) <= width
 
     def _place(self, x: float) -> float:
-        """Return the logarithm in which steps and secants are taken."""
         return math.log1p(x) if self.integer else math.log(x)
 
     def _number(self, t: float) -> float:

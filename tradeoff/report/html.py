@@ -99,7 +99,6 @@ def _draw(kind: Kind, scale: Scale, *claims: Claim) -> str:
 
 
 def _image(figure: Figure, words: str) -> str:
-    """Return a figure as an image element that contains it, as SVG, with an alternative text."""
     svg = b64encode(figure_bytes(figure, ".svg")).decode()
     return f"<img alt='{words}' src='data:image/svg+xml;base64,{svg}'>"
 

@@ -133,7 +133,6 @@ def claim_of(name: str, thing: Any) -> Claim:
 
 
 def _label(name: str, *curves: TradeOff) -> str:
-    """Add a remark to the name if a curve is of one order of the pair."""
     if all(each.symmetric for each in curves) or "one order" in name:
         return name
     return f"{name} (one order)" if name else "one order"
@@ -301,7 +300,6 @@ def _advanced(delta: float, releases: Releases) -> float:
 
 
 def _basic(delta: float, releases: Releases) -> float:
-    """Return the sum of the epsilons; inf if the failures add to more than delta."""
     losses = [float((Bounds.of(epsilon) * n).upper) for epsilon, _, n in releases]
     result = baselines.basic_composition(losses, [failure for _, failure, _ in releases])
     return result.epsilon if result.delta <= delta else math.inf

@@ -119,7 +119,6 @@ def _product(curve: Tensor) -> str:
 
 
 def _subsampled(curve: Subsampled) -> str:
-    """Return p f + (1 - p) Id, or its inverse."""
     p = _number(curve.p)
     one_order = rf"\left({p}\, {latex(curve.operands[0])} + (1 - {p})\, \mathrm{{Id}}\right)"
     return f"{one_order}^{{-1}}" if curve.flipped else one_order

@@ -106,7 +106,6 @@ def _value(value: Any, digits: int) -> str:
 
 
 def _joined(parts: list[tuple[str, int]], sign: str = " and ") -> str:
-    """Join names, each with how often it occurs."""
     if len(parts) > 3:  # more do not fit into a legend
         return f"composition of {len(parts)} kinds of mechanisms"
     return sign.join(f"{name}, ×{n}" if n > 1 else name for name, n in parts) or "no mechanism"
