@@ -454,15 +454,11 @@ def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
     values, sign = np.asarray(each.y), {"lower": "≥ ", "upper": "≤ ", "": ""}[each.side]
     digits = partial(rounded, side=each.side, digits=6) if each.side else "{:.6g}".format
     text = [f"{symbol} {'unknown' if np.isnan(y) else sign + digits(y)}" for y in values.tolist()]
-    look = {"type": "scatter", "mode": "lines", "name": _html(each.name), "hovertemplate": "%{text}"}
-    return {**look, "x": each.x, "y": values, "text": text, "line": line}
-
-
-def _html(name: str) -> str:
-    r"""Return a name as HTML: its formulas, as $\mathrm{G}_{0.5}^{2}$ of matplotlib, as <sub> and <sup>."""
-    parts = re.split(r"\$([^$]*[\\_^][^$]*)\$", escape(name, quote=False))
+    # The name is HTML: its formulas, as $\mathrm{G}_{0.5}^{2}$ of matplotlib, have <sub> and <sup>.
+    parts = re.split(r"\$([^$]*[\\_^][^$]*)\$", escape(each.name, quote=False))
     for i in range(1, len(parts), 2):
-        text = re.sub(r"\\mathrm\{(.*?)\}", r"\1", parts[i].replace(r"\times", "×"))
-        text = re.sub(r"_\{(.*?)\}", r"<sub>\1</sub>", text)
-        parts[i] = re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", text)
-    return "".join(parts)
+        formula = re.sub(r"\\mathrm\{(.*?)\}", r"\1", parts[i].replace(r"\times", "×"))
+        formula = re.sub(r"_\{(.*?)\}", r"<sub>\1</sub>", formula)
+        parts[i] = re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", formula)
+    look = {"type": "scatter", "mode": "lines", "name": "".join(parts), "hovertemplate": "%{text}"}
+    return {**look, "x": each.x, "y": values, "text": text, "line": line}
