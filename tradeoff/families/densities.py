@@ -121,10 +121,13 @@ def from_densities(
             allowed = f"two increasing numbers with a point within {REACH:.2g} between"
             raise domain("support", support, allowed)
         ends = float(given[0]), float(given[1])
-    laws = [
-        Density(_check_density(density, name), name, ends, cuts=places or (), least_log=LEAST_LOG)
-        for name, density in (("p", p), ("q", q))
-    ]
+    laws = []
+    for name, density in (("p", p), ("q", q)):
+        if not (callable(density) and isinstance(density, Hashable)):  # curves are compared by its hash
+            remedy = "give a density that takes an array, or two laws of scipy.stats to from_scipy"
+            raise domain(name, density, "a function", remedy)
+        log_density = partial(_log_density, density, name)  # not a local function, which cannot be pickled
+        laws.append(Density(log_density, name, ends, cuts=places or (), least_log=LEAST_LOG))
     result = find_pieces(laws[0], laws[1], places)
     trust = (
         f"p and q are right to a share of {TRUST:g}, smooth where their quadrature converges, and 0 where "
@@ -136,15 +139,8 @@ def from_densities(
     return RealLinePair(result, f"T({', '.join(names)})", key, words)
 
 
-def _check_density(density: Callable[[Array], Any], name: str) -> Callable[[Array], Array]:
-    """Return the logarithm of a user's density, which checks its values."""
-    if not (callable(density) and isinstance(density, Hashable)):  # curves are compared by its hash
-        remedy = "give a density that takes an array, or two laws of scipy.stats to from_scipy"
-        raise domain(name, density, "a function", remedy)
-    return partial(_log_density, density, name)  # not a local function, which cannot be pickled
-
-
 def _log_density(density: Callable[[Array], Any], name: str, x: Array) -> Array:
+    """Return the logarithm of a user's density, and check its values."""
     with np.errstate(all="ignore"):
         try:
             value = reals(f"{name}(x)", density(x))

@@ -62,20 +62,16 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     >>> from_masses({"yes": 0.1, "no": 0.2, "?": 0.7}, {"yes": 0.7, "no": 0.2, "?": 0.1}).sup_loss < 2
     True
     """
-    labelled = _by_label("p", p), _by_label("q", q)
-    sides: list[Mapping[Any, Number]]
-    if all(isinstance(side, Mapping) for side in labelled):
-        sides = [*labelled]
-    elif isinstance(p, Mapping) or isinstance(q, Mapping):
+    sides = [_by_outcome("p", p), _by_outcome("q", q)]
+    is_mapping = [isinstance(side, Mapping) for side in sides]
+    if any(is_mapping) and not all(is_mapping):
         raise DomainError(
             "one of p and q is a mapping and one is not; give both by outcome, or both in order"
         )
-    else:
-        sides = [dict(enumerate(_to_list(name, side))) for name, side in (("p", p), ("q", q))]
-        if len(sides[0]) != len(sides[1]):
-            raise DomainError(
-                f"p has {len(sides[0])} masses and q has {len(sides[1])}; give both for every outcome"
-            )
+    if not any(is_mapping):
+        if (n := len(sides[0])) != (m := len(sides[1])):
+            raise DomainError(f"p has {n} masses and q has {m}; give both for every outcome")
+        sides = [dict(enumerate(side)) for side in sides]
     labels = list(dict.fromkeys((*sides[0], *sides[1])))
     first, second = ([side.get(label, 0) for label in labels] for side in sides)
     counts = _to_integers("p", labels, first), _to_integers("q", labels, second)
@@ -95,22 +91,25 @@ def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:
     return curve
 
 
-def _by_label(name: str, masses: Any) -> Any:
-    """Return a Series of pandas as a mapping from its labels, and other masses as they are."""
-    pandas = sys.modules.get("pandas")  # a Series needs it, and it is slow to import
-    if pandas is None or not isinstance(masses, pandas.Series):
+def _by_outcome(name: str, masses: Any) -> Any:
+    """Return a mapping, that of a Series of pandas from its labels, or a list."""
+    if isinstance(masses, Mapping):
         return masses
-    if not masses.index.is_unique or masses.index.hasnans:
-        raise domain(name, masses, "a Series whose labels differ", "add up the masses of each outcome")
-    return masses.to_dict()
-
-
-def _to_list(name: str, masses: Any) -> list[Any]:
+    pandas = sys.modules.get("pandas")  # a Series needs it, and it is slow to import
+    if pandas is not None and isinstance(masses, pandas.Series):
+        if not masses.index.is_unique or masses.index.hasnans:
+            raise domain(name, masses, "a Series whose labels differ", "add up the masses of each outcome")
+        return masses.to_dict()
     is_row = isinstance(masses, np.ndarray) and masses.ndim == 1
     is_list = np.iterable(masses) and not isinstance(masses, str | bytes | np.ndarray)
     if is_masked(masses) or not (is_row or is_list):
         raise domain(name, masses, "a list of masses, or a mapping from outcomes to masses")
     return list(masses.tolist() if isinstance(masses, np.ndarray) else masses)
+
+
+def _compare_ratios(one: tuple[int, int], two: tuple[int, int]) -> int:
+    """Return a number with the sign of p1/q1 - p2/q2, of masses (p, q)."""
+    return one[0] * two[1] - two[0] * one[1]
 
 
 def _to_integers(name: str, labels: Iterable[Any], masses: list[Any]) -> list[int]:
@@ -137,11 +136,6 @@ def _to_integers(name: str, labels: Iterable[Any], masses: list[Any]) -> list[in
             "divide them by their sum if that is meant"
         )
     return result
-
-
-def _compare_ratios(one: tuple[int, int], two: tuple[int, int]) -> int:
-    """Return a number with the sign of p1/q1 - p2/q2, of masses (p, q)."""
-    return one[0] * two[1] - two[0] * one[1]
 
 
 # (epsilon, delta) guarantees, or all of them as a function.
