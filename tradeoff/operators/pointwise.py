@@ -1,10 +1,4 @@
-"""Operators of several curves: pointwise maximum, convex hull of the pointwise minimum, and mixture.
-
-The operands of a ``Derived`` curve are the curves it is made of; its hooks ``beta_bounds``, ``delta_bounds``
-and ``epsilon_bounds`` get an array and return (lower, upper) arrays; ``tol`` None is for the usual width.
-Tightness is PAIR for the curve of one pair of neighbours, ENVELOPE for the largest curve below those of
-several pairs, BOUND for one below them: ``pure`` removes this mark from operands, ``limited`` sets it.
-"""
+"""Operators of several curves: pointwise maximum, convex hull of the pointwise minimum, and mixture."""
 
 from __future__ import annotations
 
@@ -17,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tradeoff.accounting.options import measure
+from tradeoff.accounting.options import cached_by_options, measure
 from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, joint, limited, pure
 from tradeoff.curves.parameters import Number
@@ -240,11 +234,11 @@ class HullOfMinimum(_Pooled):
         return False
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        return (self._law, self._law) if self._law else super().laws()
+        return self._own_laws or super().laws()
 
-    @cached_property
-    def _law(self) -> PrivacyLossDistribution | None:
-        """Law of the hull if all operands are products of integer noise, of atoms on one lattice, or None."""
+    @cached_by_options
+    def _own_laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
+        """Law of the hull, twice, of products of integer noise, of atoms on one lattice; None of others."""
         from tradeoff.pld.discrete import law_of_greatest_profile, product_on_lattice
 
         laws = []
@@ -257,7 +251,8 @@ class HullOfMinimum(_Pooled):
             if law is None:
                 return None
             laws.append(law)
-        return law_of_greatest_profile(laws)
+        hull = law_of_greatest_profile(laws)
+        return None if hull is None else (hull, hull)
 
     @property
     def loss_bounds(self) -> Bounds[float]:

@@ -26,7 +26,7 @@ from tradeoff.operators.tabulate import BetaOperator
 from tradeoff.operators.unary import Inverse
 from tradeoff.pld.components import bound_inverse_subsampled_loss, bound_subsampled_loss
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD, folded
+from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 from tradeoff.symbolic.forms import Form, convert_number, form, thinned
 
 Scheme = Literal["poisson", "without-replacement"]
@@ -75,7 +75,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
 
 
 def _rate(f: TradeOff, p: Any) -> Any:
-    """Return a checked rate: a fraction for curves in fractions, else a float."""
+    """Check a rate: return a fraction for curves in fractions, else a float."""
     rate = probability("p", p)
     return p if isinstance(f, PiecewiseLinear) and f.is_rational and isinstance(p, Fraction) else rate
 
@@ -181,19 +181,20 @@ class Subsampled(Derived):
     def inverse(self) -> TradeOff:
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
 
-    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        if self.free_symbols:
-            self.require_numbers()
+    def laws(
+        self, sample: Callable[[PrivacyLossDistribution, float], PrivacyLossDistribution] = SubsampledPLD
+    ) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
+        self.require_numbers()
         if self.flipped:
             return Inverse(self.inverse()).laws()
         low, high = self.operands[0].laws()
         least, most = self.rate.lower, self.rate.upper
         # Products of rates may lie below the working range, where cells divide by floats without digits: the
         # law of its least rate is below the curve, and that without losses above it, as f_p falls with p.
-        below = SubsampledPLD(low, max(most, MIN_PROBABILITY))
+        below = sample(low, max(most, MIN_PROBABILITY))
         if least < MIN_PROBABILITY:
             return below, Identity().loss_distribution()
-        return below, below if high is low and least == most else SubsampledPLD(high, least)
+        return below, below if high is low and least == most else sample(high, least)
 
     def lattice_pld(self) -> PrivacyLossDistribution | None:
         base = self.operands[0]
@@ -202,24 +203,6 @@ class Subsampled(Derived):
             return None
         sampled = SubsampledPLD(law, self.rate.upper)
         return ReversedPLD(sampled) if self.flipped else sampled
-
-    def folded_laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
-        """Return laws of the hull of both orders, None unless the base is symmetric with one law.
-
-        None also where losses are so large that whole curves are narrower and faster.
-        """
-        self.require_numbers()
-        base = self.operands[0]
-        if not base.symmetric:
-            return None
-        low, high = base.laws()
-        if high is not low or low.span[1] > 1e4:  # as of a Gaussian of mu = 107
-            return None
-        least, most = self.rate
-        law = folded(low, max(most, MIN_PROBABILITY), base.bounds.delta(0.0))
-        if least < MIN_PROBABILITY:
-            return law, Identity().loss_distribution()
-        return law, law if least == most else folded(low, least, base.bounds.delta(0.0))
 
     @property
     def notation(self) -> str:

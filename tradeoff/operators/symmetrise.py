@@ -25,6 +25,7 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import BetaOperator, CloseLines, largest
 from tradeoff.operators.unary import Inverse
 from tradeoff.pld.law import PrivacyLossDistribution
+from tradeoff.pld.transformed import folded
 from tradeoff.symbolic.forms import Form, Formula, convert_number, form, thinned, two_lines
 
 
@@ -71,17 +72,26 @@ class Envelope(HullOfMinimum):
             low[negative], high[negative] = super().epsilon_bounds(delta[negative], tol)
         return low, high
 
-    def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        return self._folded() or super().laws()
-
     @property
     def has_law(self) -> bool:
-        return self._folded() is not None and all(f.has_law for f in self.operands)
+        return self._own_laws is not None and all(f.has_law for f in self.operands)
 
-    def _folded(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
-        """Laws below and above the hull of both orders of a sampled symmetric curve, else None."""
+    @cached_by_options
+    def _own_laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution] | None:
+        """Laws below and above the hull of both orders of a sampled symmetric curve with one law, else None.
+
+        None also where losses are so large that whole curves are narrower and faster.
+        """
         f = self.operands[0]
-        return f.folded_laws() if isinstance(f, Subsampled) else None
+        if not isinstance(f, Subsampled) or not f.operands[0].symmetric:
+            return None
+        f.require_numbers()
+        low, high = f.operands[0].laws()
+        if high is not low or low.span[1] > 1e4:  # as of a Gaussian of mu = 107
+            return None
+        advantage = f.operands[0].bounds.delta(0.0)
+        one = Subsampled(f.operands[0], f.p)
+        return one.laws(lambda law, rate: folded(law, rate, advantage))
 
     @property
     def arguments(self) -> tuple[Any, ...]:
