@@ -1,9 +1,7 @@
 """The law of the privacy loss L = log dQ/dP, for study and sampling.
 
-A ``PrivacyLossDistribution`` is L under P of one factor. Its ``atoms`` are point masses, its ``sketch``
-points that represent all finite losses. ``cells(edges)`` are the excess Q - e^a P and the deficit P - e^-b Q
-of the part without atoms in each cell [a, b], to a relative ``slack``, of a law whose losses are at most
-``edge_error`` off. ``under`` names the law, P or Q, of which a probability is meant.
+``under`` names the law, P or Q, of which a probability is meant. ``cells(edges)`` of a factor are the excess
+Q - e^a P and the deficit P - e^-b Q of its part without atoms in each cell [a, b], to a relative ``slack``.
 """
 
 from __future__ import annotations
@@ -268,16 +266,12 @@ def _slope(at: Array, profile: list[Bounds[Array]]) -> Bounds[Array]:
 
 
 def _atoms_above(atoms: AtomicLaw, at: Array) -> tuple[Bounds[Array], Bounds[Array]]:
-    """Bound sum_j p_j (e^l_j - e^t)^+, the atoms' part of delta(t), and their P-mass above t, at each t.
-
-    Atom j has the loss l_j, known to +- ``error``, and the P-mass p_j, known to a factor 1 +- ``slack``. The
-    lower bound on the mass counts the atoms certainly above t, the upper bound all that may be.
-    """
+    """Bound sum_j p_j (e^l_j - e^t)^+, the atoms' part of delta(t), and their P-mass above t, at each t."""
     *_, slack, error = atoms.atoms
     loss = Bounds(atoms.loss - error, atoms.loss + error)
     weights = exp(atoms.log_p) * (1 + Bounds(-slack, slack))
     rows = []
-    for t in at.tolist():
+    for t in at.tolist():  # mass certainly above t, and all that may be
         mass = total(Bounds(weights.lower * (loss.lower > t), weights.upper * (loss.upper >= t)))
         rows.append([*(exp(t) * total(weights * expm1(maximum(loss - t, 0.0)))), *maximum(mass, 0.0)])
     low, high, least, most = np.array(rows).reshape(-1, 4).T

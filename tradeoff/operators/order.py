@@ -263,8 +263,8 @@ def largest_loss(f: TradeOff) -> Span:
     if isinstance(f, Group) and f.mass_at_infinity.upper == 0:
         low, high = largest_loss(f.operands[0])
         return f.k * low, f.k * high
-    low, high = f.loss_bounds
-    return (Fraction(low) if math.isfinite(low) else low), (Fraction(high) if math.isfinite(high) else high)
+    low, high = (Fraction(side) if math.isfinite(side) else side for side in f.loss_bounds)
+    return low, high
 
 
 def infinite_mass(f: TradeOff) -> Span:

@@ -1,8 +1,4 @@
-"""Operators of one curve: inverse, groups, symbolic powers, added assumptions, the profile as an object.
-
-Each is a ``Derived`` curve: ``operands`` are its curves, ``parameters`` its numbers, and ``rebuild`` makes it
-of both. ``pure(f)`` is f without the mark that it only bounds a mechanism, which ``limited`` sets.
-"""
+"""Operators of one curve: inverse, groups, symbolic powers, added assumptions, the profile as an object."""
 
 from __future__ import annotations
 
@@ -51,10 +47,6 @@ class Inverse(Derived):
     def mass_at_infinity(self) -> Bounds[float]:
         q = self.operands[0].mass_at_minus_infinity
         return Bounds(q, q) if q in {0.0, 1.0} else bound_mass(q)
-
-    @property
-    def mass_at_minus_infinity(self) -> float:
-        return self.operands[0].mass_at_plus_infinity
 
     def inverse(self) -> TradeOff:
         return self.operands[0]
@@ -121,7 +113,7 @@ def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
 
 
 @forward_hooks("_f", "beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws", "notation")
-@forward_hooks("_f", "mass_at_infinity", "mass_at_minus_infinity", "loss_bounds")
+@forward_hooks("_f", "mass_at_infinity", "loss_bounds")
 class Assumed(Derived):
     """The operand, with more assumptions."""
 
@@ -223,15 +215,11 @@ class Group(BetaOperator):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         # power = (1 - f)^(o j)(alpha) grows with alpha and falls as f grows.
-        power = Bounds.of(alpha)
-        for _ in range(self.k - 1):
-            power = clip(1 - self._base_at(power), 0.0, 1.0)
-        return sides_of(self._base_at(power))
-
-    def _base_at(self, power: Bounds) -> Bounds:
-        """Bound f at a type I error that is known by bounds: f falls."""
-        f = self.operands[0].bounds
-        return Bounds(f(power.upper).lower, f(power.lower).upper)
+        f, power, beta = self.operands[0].bounds, Bounds.of(alpha), Bounds(alpha, alpha)
+        for _ in range(self.k):
+            beta = Bounds(f(power.upper).lower, f(power.lower).upper)
+            power = clip(1 - beta, 0.0, 1.0)
+        return sides_of(beta)
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         f = thinned(curves[0], -(-self.k * len(curves[0].alpha) // _MAX_VERTICES), up=up)
