@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import pairwise
 from numbers import Rational
 from typing import Any
@@ -68,6 +68,7 @@ class PiecewiseLinear(TradeOff):
 
     alpha: Any
     beta: Any
+    complements: tuple[Any, Any]  # 1 - alpha and 1 - beta
     is_rational: bool
     assumptions: tuple[str, ...] = ()
     pairs: tuple[tuple[Fraction, Fraction], ...] = ()  # (epsilon, delta) guarantees that the curve is made of
@@ -77,7 +78,7 @@ class PiecewiseLinear(TradeOff):
         x, y, is_rational, rounded = read(alpha, beta)
         vertices = checked(x, y, rounded=rounded)
         if is_rational:
-            curve = self.of_checked(*canonical(*vertices), is_rational=True)
+            curve = self.of_checked(*vertices, is_rational=True)
         else:  # the hull of the numbers as given, in integers, and no vertex above 1 - alpha by a rounding
             curve = hull_of(zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True))
         vars(self).update(vars(curve))
@@ -92,13 +93,15 @@ class PiecewiseLinear(TradeOff):
     def of_checked(
         cls, alpha: Any, beta: Any, rests: tuple[Any, Any] | None = None, *, is_rational: bool
     ) -> PiecewiseLinear:
-        """Return a curve with checked vertices and complements ``rests``, which fractions do not need."""
-        curve = cls.__new__(cls)
-        curve.is_rational, curve.alpha, curve.beta = is_rational, alpha, beta
-        for each in (alpha, beta):  # inverses are views of them, and answers are cached
+        """Return a curve with checked vertices up to the first zero, and ``rests`` that are not 1 - them.
+
+        Of a vertex and its rests 1 - alpha and 1 - beta the smaller numbers are exact.
+        """
+        curve, stop = cls.__new__(cls), int(np.argmax(beta == 0)) + 1
+        curve.is_rational, curve.alpha, curve.beta = is_rational, alpha[:stop], beta[:stop]
+        curve.complements = (1 - curve.alpha, 1 - curve.beta) if rests is None else rests
+        for each in (curve.alpha, curve.beta):  # inverses are views of them, and answers are cached
             each.flags.writeable = False
-        if rests is not None:
-            curve.complements = rests
         return curve
 
     def assuming(self, *assumptions: str) -> PiecewiseLinear:
@@ -145,7 +148,7 @@ class PiecewiseLinear(TradeOff):
             ends = [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
             points = sorted([*zip(x, np.minimum(y, 1 - x), strict=True), *ends])
             x, y = (np.array(side, dtype=object) for side in zip(*points, strict=True))
-            return cls.of_checked(*canonical(*lower_hull(x, y)), is_rational=True)
+            return cls.of_checked(*lower_hull(x, y), is_rational=True)
         order = np.lexsort((y, x))
         few = order[polygon.below_chords(x[order], y[order])]  # exact integers are slow
         tests = zip(map(whole, x[few].tolist()), map(whole, y[few].tolist()), strict=True)
@@ -182,31 +185,15 @@ class PiecewiseLinear(TradeOff):
         return self._first(len(self.alpha))
 
     def _first(self, count: int) -> list[tuple[Fraction, Fraction]]:
-        """Return the first vertices as fractions: of a float and its complement the smaller is exact."""
+        """Return the first vertices as fractions."""
         if self.is_rational:
             return list(zip(self.alpha[:count].tolist(), self.beta[:count].tolist(), strict=True))
-        points = zip(*(side[:count].tolist() for side in self.points), strict=True)
-        return [
-            (Fraction(x) if x <= 0.5 else 1 - Fraction(p), Fraction(y) if y <= 0.5 else 1 - Fraction(q))
-            for x, y, p, q in points
-        ]
+        return [(Fraction(a, ONE), Fraction(b, ONE)) for a, b in float_vertices(self, count)]
 
     def rational(self) -> PiecewiseLinear:
         """Return the same curve with fractions for vertices, which every operation keeps exact."""
         x, y = (np.array(side, dtype=object) for side in zip(*self.vertices, strict=True))
         return self if self.is_rational else self.of_checked(x, y, is_rational=True).made_of(self)
-
-    @classmethod
-    @cache
-    def _cached_names(cls) -> set[str]:
-        return super()._cached_names() - {
-            "complements"
-        }  # some came with the vertices, and have digits that 1 - x lacks
-
-    @cached_property
-    def complements(self) -> tuple[Any, Any]:
-        """Return 1 - alpha and 1 - beta; of each pair the smaller number is exact."""
-        return 1 - self.alpha, 1 - self.beta
 
     @cached_property
     def points(self) -> tuple[Array, Array, Array, Array]:
@@ -292,11 +279,8 @@ class PiecewiseLinear(TradeOff):
         :math:`s_v \alpha_v = s_i \alpha_i + \sum m \, d\alpha \le \max\{s_i, m_i\} \alpha_v`.
         """
         alpha, power, height, slope, reach = self._corners
-        i, j, level = (
-            np.searchsorted(reach.upper, delta),
-            np.searchsorted(reach.lower, delta),
-            FloatBalls.of(delta),
-        )
+        i, j = np.searchsorted(reach.upper, delta), np.searchsorted(reach.lower, delta)
+        level = FloatBalls.of(delta)
         sides = []
         for k in (np.maximum(i, 1), np.maximum(j, 1)):
             y = height.take(k)
@@ -384,10 +368,10 @@ class PiecewiseLinear(TradeOff):
         keep = np.asarray(q > 0, dtype=bool)
         p_ends, q_ends = ((high[keep], low[keep]) for high, low in self._mass_ends())
         loss, log_p = log_ratio(p_ends, q_ends), logarithm(p[keep])
-        ends = (
-            self.mass_at_minus_infinity + float(np.sum(p[~keep])),
-            weighted_mass([(1.0, self.complements[1][0])]),
+        below, above = (
+            weighted_mass([(1.0, rest)]) for rest in (self.complements[0][-1], self.complements[1][0])
         )
+        ends = below + float(np.sum(p[~keep])), above
         return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=partial(masses, self.vertices))
 
     @property
@@ -491,9 +475,9 @@ def segments(f: PiecewiseLinear) -> list[Line]:
     return result
 
 
-def float_vertices(f: PiecewiseLinear) -> list[Point]:
-    """Return the vertices in units: of alpha = x and 1 - alpha = p the smaller float is exact, as of beta."""
-    points = zip(*(side.tolist() for side in f.points), strict=True)
+def float_vertices(f: PiecewiseLinear, count: int | None = None) -> list[Point]:
+    """Return the first vertices in units: of alpha = x and 1 - alpha = p the smaller float is exact."""
+    points = zip(*(side[:count].tolist() for side in f.points), strict=True)
     return [
         (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
         for x, y, p, q in points
@@ -585,12 +569,6 @@ def interpolate(at: Any, x: Any, y: Any) -> Any:
     k = np.clip(np.searchsorted(x, at, side="right"), 1, len(x) - 1)
     value = y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
     return np.where(at > x[-1], y[-1], value)
-
-
-def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:
-    """Drop vertices after the first zero."""
-    stop = int(np.argmax(beta == 0)) + 1
-    return alpha[:stop], beta[:stop]
 
 
 def masses(vertices: Sequence[tuple[Fraction, Fraction]]) -> tuple[tuple[Fraction, ...], ...]:

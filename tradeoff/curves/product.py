@@ -23,7 +23,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import PAIR, beta_from_delta, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
-from tradeoff.intervals.functions import clip, exp, expm1, log1p, rational, total
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, total
 from tradeoff.pld.discrete import AtomicLaw, leaking, to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
 
@@ -119,11 +119,9 @@ class Tensor(TradeOff):
     def _key(self) -> frozenset[tuple[TradeOff, int]]:
         return frozenset(self.unordered.items())
 
-    @property
+    @cached_property
     def symmetric(self) -> bool:
         powers = self.unordered
-        if len(powers) == 1:
-            return next(iter(powers)).symmetric
         return all(f.symmetric or powers.get(f.inverse()) == n for f, n in powers.items())
 
     @property
@@ -200,7 +198,7 @@ class Tensor(TradeOff):
         # one factor alone there is no gain, and it may itself ask for this product.
         rare = (epsilon >= 0) & (high > np.maximum(2 * low, 1e-100))
         if rare.any() and sum(self.unordered.values()) > 1:
-            variation = total(rational(n) * f.bounds.delta(0.0) for f, n in self.factors.items())
+            variation = total(n * f.bounds.delta(0.0) for f, n in self.factors.items())
             high[rare] = np.minimum(high[rare], variation.upper)
         return low, high
 
@@ -216,14 +214,8 @@ class Tensor(TradeOff):
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
-        r"""Bounds on the mass at infinity; of a single factor they are its own.
-
-        .. math::
-
-           1 - \prod_i (1 - q_i)^{n_i}
-        """
-        masses = [(mass, n) for f, n in self.factors.items() if (mass := f.mass_at_infinity).upper > 0]
-        return combine_masses(masses) if masses else Bounds(0.0, 0.0)
+        r"""Bounds on the mass at infinity, :math:`1 - \prod_i (1 - q_i)^{n_i}`."""
+        return combine_masses((f.mass_at_infinity, n) for f, n in self.factors.items())
 
     @property
     def mass_at_minus_infinity(self) -> float:
@@ -237,7 +229,7 @@ class Tensor(TradeOff):
         each = [(factor.loss_bounds, n) for factor, n in self.factors.items()]
         if all(top.lower == math.inf for top, _ in each):
             return Bounds(math.inf, math.inf)
-        return total(rational(n) * top for top, n in each)
+        return total(n * top for top, n in each)
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else self._inverse
@@ -368,7 +360,7 @@ def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
         return Bounds(0.0, 0.0)
     if len(positive) == 1 and positive[0][1] == 1:
         return positive[0][0]
-    return clip(-expm1(total(rational(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
+    return clip(-expm1(total(n * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:

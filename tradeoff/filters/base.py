@@ -35,7 +35,7 @@ from tradeoff.errors import (
 from tradeoff.families.approximate_dp import PureDP
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.gdp.reduction import cap, least
+from tradeoff.gdp.reduction import bound_by_parts, least
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational, sqrt, total
 from tradeoff.mechanisms.base import Mechanism
@@ -348,7 +348,7 @@ def gdp_mu(curve: TradeOff) -> float:
     if not (large or isinstance(curve, PureDP)):
         with suppress(PrecisionError, SizeError):  # the profile is not bounded far enough
             return float(least(curve, 0.0).mu.upper)
-    return max(cap(curve), cap(curve.inverse()))
+    return max(bound_by_parts(order).upper for order in (curve, curve.inverse()))
 
 
 @lru_cache(maxsize=256)

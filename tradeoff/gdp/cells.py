@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -29,8 +28,6 @@ from tradeoff.operators.tabulate import BetaOperator, Nodes, chords, polygon_bel
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.special import hockey_stick
 
-Mask = NDArray[np.bool_]
-
 _QUANTILE_ERROR = 7e-15
 """Error of SciPy's Phi^-1(p) and Phi^-1(e^x), z, in units of 1 + |z|: SciPy errs by a tenth of it."""
 
@@ -42,8 +39,8 @@ _MAX_MU = 64.0  # above, delta_{G_mu} is 1 to the last digit up to eps = 1500
 _BEST_CLOSE = 1e-4  # width of the best case, which is printed with four digits
 
 
-def hull_cells(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return the cells: indices of their start and end nodes, and log of minus the slope of their chord in s.
+def hull_corners(nodes: Nodes) -> tuple[Index, Array]:
+    """Return the indices of the corners, and log of minus the slope in s of the chord of each cell.
 
     Leaving out a node only lengthens chords, so bounds by chords hold whichever nodes stay.
     """
@@ -54,13 +51,12 @@ def hull_cells(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]
             fall = np.log(nodes.upper[index[:-1]] - nodes.upper[index[1:]]) - a - np.log(np.expm1(b - a))
         concave = np.flatnonzero(fall[1:] > fall[:-1])
         if len(concave) == 0:
-            return index[:-1], index[1:], fall
+            return index, fall
         # The first corner of each concave run: without it others may stay.
         index = np.delete(index, concave[np.append(True, np.diff(concave) > 1)] + 1)
 
 
-@dataclass(frozen=True)
-class CellLines:
+class CellLines(NamedTuple):
     """Cells: start and end eps, the mu enough, the line c - alpha s, and the eps where delta_g touches it."""
 
     start: Array
@@ -87,7 +83,8 @@ def solve_cells(nodes: Nodes, failure: float) -> CellLines:
     1 - c (Dong, Roth, Su 2022, Proposition 2.12). For g = G_mu (x) f_{0,failure}, with alpha = (1 - failure)
     a and c = failure + (1 - failure) b, that is mu >= Phi^-1(1 - a) + Phi^-1(b).
     """
-    first, last, log_alpha = hull_cells(nodes)
+    corners, log_alpha = hull_corners(nodes)
+    first, last = corners[:-1], corners[1:]
 
     def height(log_alpha: Array) -> Array:
         """Return the least c with c - alpha s above both ends of the cell."""
@@ -168,7 +165,7 @@ def search_by_lines(sides: Sequence[Side], failure: float, enough: float) -> tup
                 nodes = _narrowed(nodes, fresh, failure, tol)
             lines = [solve_cells(side, failure) for side in nodes]
             now = max(float(one.mu.max()) for one in lines)
-            corners = [np.array([side.epsilon, side.upper])[:, _corners(side)] for side in nodes]
+            corners = [np.array([side.epsilon, side.upper])[:, hull_corners(side)[0]] for side in nodes]
             epsilon, upper = np.concatenate(corners, axis=1)
             level = least_mu(epsilon, upper, failure, now) * (1 + close)  # corners need it, with any nodes
             fresh = [one.inner(level) for one in lines]
@@ -211,12 +208,6 @@ def needed_by_nodes(nodes: Sequence[Nodes], failure: float) -> float:
     return least_mu(epsilon, lower, failure, near)
 
 
-def _corners(nodes: Nodes) -> Index:
-    """Return the indices of the corners."""
-    first, last, _ = hull_cells(nodes)
-    return np.append(first, last[-1:])
-
-
 def _narrowed(nodes: list[Nodes], fresh: list[Array], failure: float, tol: float) -> list[Nodes]:
     """Narrow bounds to the relative width ``tol`` where they may need more mu than lower bounds do.
 
@@ -224,7 +215,7 @@ def _narrowed(nodes: list[Nodes], fresh: list[Array], failure: float, tol: float
     """
     least, result = needed_by_nodes(nodes, failure), []
     for side, at in zip(nodes, fresh, strict=True):
-        corners = np.union1d(_corners(side), np.flatnonzero(np.isin(side.epsilon, at)))
+        corners = np.union1d(hull_corners(side)[0], np.flatnonzero(np.isin(side.epsilon, at)))
         short = side.upper[corners] > reported_profile(least, failure, side.epsilon[corners]).lower
         width, unit = side.upper[corners] - side.lower[corners], tol * side.upper[corners]
         # Engines are slow to reach less than a hundredth of their usual width, or cannot.
@@ -298,7 +289,7 @@ def bound_best_mu(nodes: Nodes, failure: float, most: float) -> float:
         return 0.0
     high, limit = most if np.isfinite(most) else FAR, len(nodes.epsilon) + MAX_NODES
 
-    def is_below(mu: float) -> Mask:
+    def is_below(mu: float) -> NDArray[np.bool_]:
         """Whether G_mu is above f (x) f_{0,failure} between neighbouring nodes, and after the last."""
         profile = reported_profile(mu, 0.0, nodes.epsilon).upper
         return np.append(np.all(chords(nodes, profile, t) <= floor, axis=0), profile[-1] <= enough)

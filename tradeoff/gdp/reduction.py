@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff import balls
-from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
 from tradeoff.curves.parameters import exact_number, is_symbol, written
 from tradeoff.curves.product import Tensor, tensor
@@ -160,7 +160,9 @@ def gdp(f: TradeOff, *, failure: float | None = None) -> Reduction:
         # at large eps a lesser mu makes no difference.
         most = min(most, (Bounds.of(failure / 2) + maximum(Bounds.of(mu.upper) - f.least, 0.0) * 0.2).upper)
     # Without failure f <= G_mu of the Gaussian factors of a product, as f (x) h <= f.
-    above = _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian)).lower
+    above = _root_of_squares(
+        (Bounds.of(g.least), n) for g, n in f.factors.items() if isinstance(g, Gaussian)
+    ).lower
     return Reduction(f, failure, mu, Bounds(max(lower), most), max(best, above), tight, reason)
 
 
@@ -190,8 +192,8 @@ def least(f: TradeOff, failure: float | Fraction | None) -> Least:
             why = f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
             return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact, Fraction(failure))
-    sides, most = _sides_to_check(h, d.lower), cap(h)
-    low = max(map(_needed_by_tail, both_orders(h))) if d.upper == 0 else 0.0
+    sides, most = _sides_to_check(h, d.lower), bound_by_parts(h).upper
+    low = max(bound_by_parts(order).lower for order in both_orders(h)) if d.upper == 0 else 0.0
     if not sides:
         return Least(Bounds(0.0, 0.0), 0.5)
     if low >= most * (1 - 1e-12):
@@ -229,50 +231,41 @@ def _sides_to_check(h: TradeOff, failure: float) -> list[Side]:
     return list(result.values())
 
 
-def cap(f: TradeOff) -> float:
-    """Return a mu with f >= G_mu that needs no failure, or inf.
+def bound_by_parts(f: TradeOff) -> Bounds[float]:
+    """Bound the least mu with f >= G_mu, which needs no failure, by the parts of f: 0 and inf if unknown.
 
     Products add mu^2, groups of k multiply mu by k (Dong, Roth, Su 2022, Corollary 3.3 and Theorem 2.14);
     subsampling, inverses, mixtures and envelopes of curves above G_mu are above G_mu, and a maximum is if an
     operand is. Where losses stay within [-eps, eps], f >= f_{eps,0} >= G_mu with
     mu = -2 Phi^-1(1/(1 + e^eps)).
+
+    Large losses need mu, however rare they are: let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1,
+    where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1 - G_m(alpha)), which as alpha tends to 0 is more than
+    1 - G_mu(alpha) for every mu < m. Subsampling keeps such an event, products multiply them.
     """
-    most = math.inf
+    low, most = 0.0, math.inf
+    parts = [bound_by_parts(operand) for operand in f.operands] if isinstance(f, Derived) else []
     match f:
         case Gaussian():
-            most = float(f.mu)
+            low, most = f.least, float(f.mu)
         case Identity():
             most = 0.0
         case Tensor():
-            most = _root_of_squares((cap(factor), n) for factor, n in f.factors.items()).upper
+            low, most = _root_of_squares((bound_by_parts(factor), n) for factor, n in f.factors.items())
         case Inverse() | Subsampled() | Mixture() | HullOfMinimum() | Assumed():
-            most = max(map(cap, f.operands))
+            most = max(part.upper for part in parts)
+            # Losses of an inverse are those of the other order; those of a flipped one end at -log(1 - p).
+            if not isinstance(f, Inverse) and not getattr(f, "flipped", False):
+                low = max(part.lower for part in parts)
         case Maximum():
-            most = min(map(cap, f.operands))
+            most = min(part.upper for part in parts)
         case Group() if f.operands[0].symmetric:
-            most = float((rational(f.k) * cap(f.operands[0])).upper)
+            most = float((rational(f.k) * parts[0].upper).upper)
     both = f, f.inverse()
     reach = max(*(one.sup_loss for one in both), 0.0)
-    if any(one.mass_at_infinity.upper > 0 for one in both) or math.isinf(reach):
-        return most
-    return min(most, 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach))))))
-
-
-def _needed_by_tail(f: TradeOff) -> float:
-    """Return a mu that f >= G_mu needs because of large losses, however rare they are.
-
-    Let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1, where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1
-    - G_m(alpha)), which as alpha tends to 0 is more than 1 - G_mu(alpha) for every mu < m. Subsampling keeps
-    such an event, products multiply them.
-    """
-    if isinstance(f, Gaussian):
-        return f.least
-    if isinstance(f, Tensor):
-        return _root_of_squares((_needed_by_tail(factor), n) for factor, n in f.factors.items()).lower
-    if isinstance(f, Subsampled) and f.flipped:
-        return 0.0  # losses end at -log(1 - p)
-    kept = Subsampled | Mixture | HullOfMinimum | Assumed
-    return max(map(_needed_by_tail, f.operands)) if isinstance(f, kept) else 0.0
+    if reach < math.inf and all(one.mass_at_infinity.upper == 0 for one in both):
+        most = min(most, 2 * balls.upper_float(balls.normal_isf(1 / (1 + balls.exp(balls.to_balls(reach))))))
+    return Bounds(low, most)
 
 
 def end_of_lines(f: TradeOff, mu: float) -> float:
@@ -298,9 +291,9 @@ def end_of_lines(f: TradeOff, mu: float) -> float:
     return float(maximum(root, b + square / 2).upper)
 
 
-def _root_of_squares(parts: Iterable[tuple[float, int]]) -> Bounds[float]:
+def _root_of_squares(parts: Iterable[tuple[Bounds[float], int]]) -> Bounds[float]:
     """Bound the root of the sum of n x^2."""
-    return sqrt(total(rational(n) * Bounds.of(x) ** 2 for x, n in parts))
+    return sqrt(total(n * x**2 for x, n in parts))
 
 
 def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeOff, Bounds[float]]:
