@@ -86,9 +86,6 @@ class Tensor(TradeOff):
 
     def __init__(self, factors: Mapping[TradeOff, int]) -> None:
         self.unordered = dict(factors)
-        if len(self.unordered) == 1:  # a power: nothing to sort or to join
-            (factor,) = self.factors = self.unordered
-            self.free_symbols, self.is_scaled = factor.free_symbols, factor.leak is not None
 
     @cached_property
     def free_symbols(self) -> frozenset[Any]:
@@ -97,11 +94,6 @@ class Tensor(TradeOff):
     @cached_property
     def depth(self) -> int:  # type: ignore[override]  # an attribute all the same
         return max(factor.depth for factor in self.unordered)
-
-    @cached_property
-    def is_scaled(self) -> bool:
-        """Whether a factor is f_{0,delta}, which only scales the axes of the others."""
-        return any(factor.leak is not None for factor in self.unordered)
 
     @cached_property
     def factors(self) -> Mapping[TradeOff, int]:
@@ -149,11 +141,11 @@ class Tensor(TradeOff):
         return _Between(self.factors, self.symmetric, product) if is_nested else product
 
     @cached_property
-    def _scaled(self) -> tuple[Any, TradeOff]:
-        """The product of the factors f_{0,delta}, and that of the others, whose axes it scales."""
-        leaks = ((factor, n) for factor, n in self.factors.items() if factor.leak is not None)
+    def _scaled(self) -> Any:
+        """The product of the factors f_{0,delta}, and that of the others, whose axes it scales; or None."""
+        leaks = {factor: n for factor, n in self.factors.items() if factor.leak is not None}
         rest = ((factor, n) for factor, n in self.factors.items() if factor.leak is None)
-        return tensor(leaks), tensor(rest)
+        return (tensor(leaks.items()), tensor(rest)) if leaks else None
 
     def _answer_scaled(self, question: Question, at: Array, tol: float | None) -> Pair:
         """Answer by f, the product of all factors but f_{0,d}.
@@ -175,7 +167,7 @@ class Tensor(TradeOff):
         low, high = (np.where(alpha == 0, side, 0.0) for side in clip(1 - self.mass_at_infinity, 0.0, 1.0))
         inside = (alpha > 0) & (alpha < 1)
         if inside.any():
-            answer = self._answer_scaled if self.is_scaled else self._engines.answer
+            answer = self._answer_scaled if self._scaled else self._engines.answer
             low[inside], high[inside] = answer("beta", alpha[inside], tol)
         # Next to a kink, where nearly all losses are one, enclosures about single losses do not meet.
         # Past e^700 there are no slopes to search.
@@ -186,7 +178,7 @@ class Tensor(TradeOff):
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        answer = self._answer_scaled if self.is_scaled else self._engines.answer
+        answer = self._answer_scaled if self._scaled else self._engines.answer
         low, high = answer("delta", epsilon, tol)
         # Next to the least loss lattices are wide; of a symmetric f it is 1 - e^eps (1 - delta(-eps)), too.
         wide = (epsilon < 0) & (high - low > 1e-3) if self.symmetric else np.zeros(len(epsilon), bool)
@@ -203,14 +195,14 @@ class Tensor(TradeOff):
         return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        answer = self._answer_scaled if self.is_scaled else self._engines.answer
+        answer = self._answer_scaled if self._scaled else self._engines.answer
         return answer("epsilon", delta, tol)
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        return [] if self.is_scaled else self._engines.estimate_losses(alpha)
+        return [] if self._scaled else self._engines.estimate_losses(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        return np.ones(len(epsilon)) if self.is_scaled else self._engines.ceiling(epsilon, level)
+        return np.ones(len(epsilon)) if self._scaled else self._engines.ceiling(epsilon, level)
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -252,7 +244,7 @@ class Tensor(TradeOff):
             law = factor.power_pld(n) if n > 1 else law_pair(factor, n)[0]  # exact if ``has_law``
             if law is not None:
                 return law
-        if self.is_scaled and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
+        if self._scaled and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
             leak = self._scaled[0]
             delta = leak.mass_at_infinity.upper
             # The lesser of delta and 1 - delta has the narrower bounds.

@@ -86,7 +86,7 @@ class Bounds(Generic[Side_co]):
         >>> Bounds(0.25, 0.5).width
         0.25
         """
-        lower, upper = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
+        lower, upper = _array(self.lower), _array(self.upper)
         with np.errstate(invalid="ignore"):
             width = np.where(lower == upper, 0.0, upper - lower)
         return width if width.ndim else float(width)
@@ -219,7 +219,7 @@ def make_bounds(lower: ArrayLike, upper: ArrayLike) -> Bounds:
 
 def sides_of(x: Bounds | ArrayLike) -> Pair:
     """Return both sides, of a number itself twice, as arrays of floats; a fraction or int rounds outward."""
-    lower, upper = x if isinstance(x, Bounds) else (x, x)
+    lower, upper = (x.lower, x.upper) if isinstance(x, Bounds) else (x, x)
     low, high = _array(lower), _array(upper)
     if isinstance(lower, Rational) and Fraction(float(low)) > lower:
         low = np.nextafter(low, -np.inf)

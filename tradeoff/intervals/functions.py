@@ -28,12 +28,12 @@ def expm1(x: Bounds | ArrayLike) -> Bounds:
 
 def log(x: Bounds | ArrayLike) -> Bounds:
     """Bound log x for x >= 0; log 0 is -inf, and bounds below 0 count as 0."""
-    return _increasing(np.log, maximum(x, 0.0), fixed=(1.0, 0.0))
+    return _increasing(np.log, x, fixed=(1.0, 0.0), start=0.0)
 
 
 def log1p(x: Bounds | ArrayLike) -> Bounds:
     """Bound log(1 + x) for x >= -1; bounds below -1 count as -1."""
-    return _increasing(np.log1p, maximum(x, -1.0), fixed=(0.0, 0.0))
+    return _increasing(np.log1p, x, fixed=(0.0, 0.0), start=-1.0)
 
 
 def sqrt(x: Bounds | ArrayLike) -> Bounds:
@@ -57,7 +57,8 @@ def maximum(*each: Bounds | ArrayLike) -> Bounds:
 
 def clip(x: Bounds | ArrayLike, low: float, high: float) -> Bounds:
     """Intersect bounds with [low, high]."""
-    return make_bounds(*(np.clip(side, low, high) for side in sides_of(x)))
+    lower, upper = sides_of(x)  # ``np.clip`` is five times as slow for one number
+    return make_bounds(np.minimum(np.maximum(lower, low), high), np.minimum(np.maximum(upper, low), high))
 
 
 def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) -> Bounds:
@@ -142,11 +143,17 @@ def _increasing(
     x: Bounds | ArrayLike,
     *,
     fixed: tuple[float, float],
+    start: float = -inf,
     least: float = -inf,
 ) -> Bounds:
-    """Bound an increasing function >= ``least``, exact at ``fixed`` (place, value) and at infinities."""
+    """Bound an increasing function >= ``least`` from ``start`` on, exact at ``fixed`` and at infinities.
+
+    ``fixed`` is a place and the value there.
+    """
     (low, high), (place, value) = sides_of(x), fixed
     with np.errstate(all="ignore"):
+        if start > -inf:
+            low, high = np.maximum(low, start), np.maximum(high, start)
         below = function(low)
         above = below if high is low else function(high)
         lower = np.maximum(np.nextafter(below - function_error(below), -inf), least)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cache, lru_cache, partial, reduce, singledispatch
+from functools import cache, partial, reduce, singledispatch
 from numbers import Rational, Real
 from operator import add, mul
 from typing import Any, NamedTuple
@@ -220,7 +220,7 @@ def thinned(f: Form, p: Any) -> Form:
     return f.changed(lambda of, alpha: p * of(alpha) + (1 - p) * (1 - alpha), profile, epsilon)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _indices() -> Any:
     """Return the indices of sums: always the same, so that formulas compare, and not symbols of a user."""
     return sympy.symbols("k j", cls=sympy.Dummy, integer=True, nonnegative=True)

@@ -64,7 +64,8 @@ class Symbolic(TradeOff):
 
     def __init__(self, expr: Any, alpha: Any = None, *, symmetric: bool = False) -> None:
         convert_number(expr, "expr")  # which refuses texts
-        self.alpha = _check_symbol(sympy.Symbol("alpha") if alpha is None else alpha)
+        self.alpha = sympy.Symbol("alpha") if alpha is None else alpha
+        _check_symbol(self.alpha)
         self.expr, self._claimed = sympy.sympify(expr, strict=True), symmetric
         if not self.free_symbols:
             with balls.precision(_CHECK_BITS):
@@ -233,7 +234,7 @@ class Symbolic(TradeOff):
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
         """Replace symbols, all at once; floats are converted to exact rational numbers."""
         numbers = {symbol: convert_number(value) for symbol, value in match_symbols(self, values).items()}
-        _require_apart(self.alpha, *numbers.values())
+        _check_symbol(self.alpha, *numbers.values())
         return Symbolic(self.expr.subs(numbers, simultaneous=True), self.alpha, symmetric=self._claimed)
 
     def symbolic(self, alpha: Any = None) -> Symbolic:
@@ -257,8 +258,8 @@ def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
     value = form(curve).value
     if value is None:
         raise NoClosedForm(f"no formula is known for {curve!r}")
-    alpha = _check_symbol(sympy.Symbol("alpha", positive=True) if alpha is None else alpha)
-    _require_apart(alpha, *curve.free_symbols)
+    alpha = sympy.Symbol("alpha", positive=True) if alpha is None else alpha
+    _check_symbol(alpha, *curve.free_symbols)
     return Symbolic(value(alpha), alpha, symmetric=curve.symmetric)
 
 
@@ -267,14 +268,10 @@ def _exceeds(values: Balls) -> Any:
     return to_floats(values)[0] > _GRID_TOLERANCE
 
 
-def _check_symbol(alpha: Any) -> Any:
-    if isinstance(alpha, sympy.Symbol):
-        return alpha
-    raise domain("alpha", alpha, "a SymPy symbol", "give sympy.Symbol('alpha')")
-
-
-def _require_apart(alpha: Any, *parameters: Any) -> None:
-    """Raise ``SymbolError`` if the symbol of the type I error is one of the parameters'."""
+def _check_symbol(alpha: Any, *parameters: Any) -> None:
+    """Check the symbol of the type I error, which is none of the parameters'."""
+    if not isinstance(alpha, sympy.Symbol):
+        raise domain("alpha", alpha, "a SymPy symbol", "give sympy.Symbol('alpha')")
     if alpha in symbols_of(*parameters):
         raise SymbolError(
             f"{alpha} is a parameter and cannot be the type I error as well; "
@@ -284,22 +281,21 @@ def _require_apart(alpha: Any, *parameters: Any) -> None:
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
     """Return ``curve`` with symbols replaced, all at once; parameters are rounded up, to less privacy."""
-    return _replace(curve, match_symbols(curve, values))
-
-
-def _replace(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
-    """Return ``substitute``, ``values`` being by symbol and some not of this curve."""
-    values = {symbol: value for symbol, value in values.items() if symbol in curve.free_symbols}
+    values = match_symbols(curve, values)
     if not values:
         return curve
+
+    def change(part: Any) -> Any:
+        if isinstance(part, TradeOff):
+            return substitute(part, {key: value for key, value in values.items() if key in part.free_symbols})
+        return _number(part, values)
+
     if isinstance(curve, Tensor):
-        return tensor((_replace(factor, values), n) for factor, n in curve.factors.items())
+        return tensor((change(factor), n) for factor, n in curve.factors.items())
     if type(curve).subs is not TradeOff.subs:  # a formula
         return curve.subs(values)
     if isinstance(curve, Derived):
-        return curve.replaced(
-            lambda part: _replace(part, values) if isinstance(part, TradeOff) else _number(part, values)
-        )
+        return curve.replaced(change)
     if not (isinstance(curve, ClosedForm) and curve.parameter):
         raise SymbolError(f"{curve!r} cannot substitute its symbols; substitute in the curves it is made of")
     parameter = getattr(curve, curve.parameter)
