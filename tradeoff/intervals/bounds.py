@@ -187,7 +187,7 @@ class Bounds(Generic[Side_co]):
         if n == 0:
             return make_bounds(np.ones_like(_array(self.lower)), np.ones_like(_array(self.upper)))
         if n == 1:
-            return self * 1.0
+            return self + 0.0
         half = self ** (n // 2)
         square = half * half
         even = make_bounds(np.maximum(square.lower, 0.0), square.upper)

@@ -158,7 +158,9 @@ def _increasing(
         above = below if high is low else function(high)
         lower = np.maximum(np.nextafter(below - function_error(below), -inf), least)
         upper = np.nextafter(above + function_error(above), inf)
-    lower = np.where(np.isinf(below), np.minimum(below, float_info.max), lower)
-    lower = np.where(np.isinf(low), below, lower)  # infinity is reached at infinity alone
-    upper = np.where(np.isinf(above) | np.isinf(high), above, upper)
+        is_finite = np.isfinite(low + high + below + above).all()
+    if not is_finite:  # infinity is reached at infinity alone
+        lower = np.where(np.isinf(below), np.minimum(below, float_info.max), lower)
+        lower = np.where(np.isinf(low), below, lower)
+        upper = np.where(np.isinf(above) | np.isinf(high), above, upper)
     return make_bounds(np.where(low == place, value, lower), np.where(high == place, value, upper))
