@@ -254,8 +254,8 @@ def _certain(
 
 def _stack_ends(a: Array, b: Array, c: Array, d: Array) -> Pair:
     """Return the ends a, b of one operand with each end c, d of the other: there operations are extreme."""
-    ends = np.stack(np.broadcast_arrays(a, c, a, d, b, c, b, d))
-    return ends[::2], ends[1::2]
+    a, b, c, d = np.broadcast_arrays(a, b, c, d)
+    return np.array([a, a, b, b]), np.array([c, d, c, d])
 
 
 def _times(x: Array, y: Array) -> tuple[Array, Any]:
