@@ -68,7 +68,7 @@ class PiecewiseLinear(TradeOff):
 
     alpha: Any
     beta: Any
-    complements: tuple[Any, Any]  # 1 - alpha and 1 - beta
+    complements: tuple[Any, ...] = ()  # 1 - alpha and 1 - beta, of each curve
     is_rational: bool
     assumptions: tuple[str, ...] = ()
     pairs: tuple[tuple[Fraction, Fraction], ...] = ()  # (epsilon, delta) guarantees that the curve is made of
@@ -93,14 +93,14 @@ class PiecewiseLinear(TradeOff):
     def of_checked(
         cls, alpha: Any, beta: Any, rests: tuple[Any, Any] | None = None, *, is_rational: bool
     ) -> PiecewiseLinear:
-        """Return a curve with checked vertices up to the first zero, and ``rests`` that are not 1 - them.
-
-        Of a vertex and its rests 1 - alpha and 1 - beta the smaller numbers are exact.
-        """
-        curve, stop = cls.__new__(cls), int(np.argmax(beta == 0)) + 1
-        curve.is_rational, curve.alpha, curve.beta = is_rational, alpha[:stop], beta[:stop]
-        curve.complements = (1 - curve.alpha, 1 - curve.beta) if rests is None else rests
-        for each in (curve.alpha, curve.beta):  # inverses are views of them, and answers are cached
+        """Return a curve with checked vertices and complements, or of fractions up to the first zero."""
+        if rests is None:
+            stop = int(np.argmax(beta == 0)) + 1
+            alpha, beta = alpha[:stop], beta[:stop]
+            rests = 1 - alpha, 1 - beta
+        curve = cls.__new__(cls)
+        curve.is_rational, curve.alpha, curve.beta, curve.complements = is_rational, alpha, beta, rests
+        for each in (alpha, beta):  # inverses are views of them, and answers are cached
             each.flags.writeable = False
         return curve
 
@@ -185,10 +185,14 @@ class PiecewiseLinear(TradeOff):
         return self._first(len(self.alpha))
 
     def _first(self, count: int) -> list[tuple[Fraction, Fraction]]:
-        """Return the first vertices as fractions."""
+        """Return the first vertices as fractions: of a float and its complement the smaller is exact."""
         if self.is_rational:
             return list(zip(self.alpha[:count].tolist(), self.beta[:count].tolist(), strict=True))
-        return [(Fraction(a, ONE), Fraction(b, ONE)) for a, b in float_vertices(self, count)]
+        points = zip(*(side[:count].tolist() for side in self.points), strict=True)
+        return [
+            (Fraction(x) if x <= 0.5 else 1 - Fraction(p), Fraction(y) if y <= 0.5 else 1 - Fraction(q))
+            for x, y, p, q in points
+        ]
 
     def rational(self) -> PiecewiseLinear:
         """Return the same curve with fractions for vertices, which every operation keeps exact."""
@@ -475,9 +479,9 @@ def segments(f: PiecewiseLinear) -> list[Line]:
     return result
 
 
-def float_vertices(f: PiecewiseLinear, count: int | None = None) -> list[Point]:
-    """Return the first vertices in units: of alpha = x and 1 - alpha = p the smaller float is exact."""
-    points = zip(*(side[:count].tolist() for side in f.points), strict=True)
+def float_vertices(f: PiecewiseLinear) -> list[Point]:
+    """Return the vertices in units: of alpha = x and 1 - alpha = p the smaller float is exact, as of beta."""
+    points = zip(*(side.tolist() for side in f.points), strict=True)
     return [
         (whole(x) if x <= 0.5 else ONE - whole(p), whole(y) if y <= 0.5 else ONE - whole(q))
         for x, y, p, q in points

@@ -269,7 +269,7 @@ def _exceeds(values: Balls) -> Any:
 
 
 def _check_symbol(alpha: Any, *parameters: Any) -> None:
-    """Check the symbol of the type I error, which is none of the parameters'."""
+    """Check that the type I error is a symbol, and not one of the parameters'."""
     if not isinstance(alpha, sympy.Symbol):
         raise domain("alpha", alpha, "a SymPy symbol", "give sympy.Symbol('alpha')")
     if alpha in symbols_of(*parameters):
