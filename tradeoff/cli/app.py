@@ -106,7 +106,7 @@ def _usage_message(error: CycloptsError, tokens: Sequence[str]) -> str:
 
 def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequence[str]) -> str:
     """Describe the first typed flag that the command lacks, with the one meant; "" if it has all of them."""
-    from tradeoff.mechanisms.fields import SYNONYMS
+    from tradeoff.mechanisms.fields import closest
 
     command = reduce(App.__getitem__, error.command_chain or (), app)
     known = [name for each in command.assemble_argument_collection() for name in each.names]
@@ -117,13 +117,9 @@ def _unknown_flag(error: MissingArgumentError | UnknownOptionError, tokens: Sequ
         name = flag.lstrip("-")
         if flag == name or _is_number(token) or flag_of(name) in known or flag in known:
             continue
-        words = [name.removeprefix("target-"), SYNONYMS.get(name.replace("-", "_"), "").replace("_", "-")]
-        if name in ("steps", "num-steps", "iterations", "rounds", "count", "n"):  # names of one number
-            words += ["rounds", "steps"]
-        guesses = [f"--{word}" for word in words if f"--{word}" in known]
-        guesses += [each for each in known if each.startswith(flag) and len(flag) > 3]
-        guesses += get_close_matches(flag, known, 1, cutoff=0.8)
-        return f"unknown flag {flag}" + (f"; did you mean {guesses[0]}?" if guesses else "")
+        names = [each[2:].replace("-", "_") for each in known if each.startswith("--")]
+        meant = closest(name.replace("-", "_"), names)
+        return f"unknown flag {flag}" + (f"; did you mean {flag_of(meant)}?" if meant else "")
     return ""
 
 

@@ -106,24 +106,31 @@ def stateful(cls: type[T]) -> type[T]:
     return declare(cls, frozen=False)
 
 
-SYNONYMS = {  # names of parameters in other libraries
+SYNONYMS = {  # names of parameters and kinds in other libraries
     **dict.fromkeys(("sigma", "std", "noise", "noise_std"), "noise_multiplier"),
     **dict.fromkeys(("q", "rate", "sampling_rate", "sampling_probability"), "sample_rate"),
     **dict.fromkeys(("num_steps", "iterations"), "steps"),
     "num_epochs": "epochs",
     "number_of_examples": "dataset_size",
     "eps": "epsilon",
+    **dict.fromkeys(("dp-sgd", "dpsgd", "dp_sgd", "sampled-gaussian"), "subsampled-gaussian"),
 }
+COUNTS = ("count", "rounds", "steps", "num_steps", "iterations", "n")  # names of a number of runs
+
+
+def closest(word: str, allowed: Collection[str]) -> str:
+    """Return the allowed name that is probably meant by an unknown one, or none."""
+    counts = COUNTS if word in COUNTS else ()
+    names = (SYNONYMS.get(word, ""), *counts, *get_close_matches(word, allowed, 1))
+    return next((each for each in names if each in allowed), "")
 
 
 def suggest(word: str, allowed: Collection[str]) -> str:
-    """Return advice for an unknown name: the allowed one that is probably meant, if any."""
-    meant = SYNONYMS.get(word)
-    if meant in allowed:
-        return f"did you mean {meant}?"
-    if word in {"epsilon", "eps"} and "scale" in allowed:
+    """Return advice for an unknown name, if there is any."""
+    if word in {"epsilon", "eps"} and "scale" in allowed and "epsilon" not in allowed:
         return "scale is the sensitivity over epsilon"
-    return "".join(f"did you mean {each}?" for each in get_close_matches(word, allowed, 1))
+    meant = closest(word, allowed)
+    return f"did you mean {meant}?" if meant else ""
 
 
 def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
@@ -131,8 +138,7 @@ def suggest_names(function: Callable[P, T]) -> Callable[P, T]:
     names = [name for name in inspect.signature(function).parameters if name != "self"]
 
     def advise(kind: str, name: str) -> str:
-        counts = {"steps", "count", "n", "rounds", "num_steps", "epochs", "num_epochs"}
-        if name in counts and SYNONYMS.get(name) not in names:
+        if name in {*COUNTS, "epochs", "num_epochs"} and SYNONYMS.get(name) not in names:
             rounds = ", epochs over sample_rate," if "epochs" in name and "sample_rate" in names else ""
             return f"the number of runs{rounds} is that of a Plan, or of {kind}(...).guarantee(n)"
         return suggest(name, names) or f"its parameters are {', '.join(names)}"

@@ -75,16 +75,10 @@ class Form:
             raise DomainError(f"{place}{separator}{message}") from error
 
 
-# Keys and kinds of other libraries; "count" is a key of every mechanism of a plan.
-_COMMON_WORDS = dict.fromkeys(("steps", "num_steps", "n", "rounds", "iterations"), "count")
-_COMMON_WORDS |= dict.fromkeys(("dp-sgd", "dpsgd", "dp_sgd", "sampled-gaussian"), "subsampled-gaussian")
-
-
 def check_known(place: str, word: Any, allowed: Collection[str]) -> None:
     """Raise ``DomainError`` for a key or kind that is not ``allowed``, and suggest the closest one."""
     if not (isinstance(word, str) and word in allowed):
-        common = _COMMON_WORDS.get(str(word))
-        hint = f"did you mean {common}?" if common in (*allowed, "count") else suggest(str(word), allowed)
+        hint = suggest(str(word), allowed)
         if word in ("epochs", "num_epochs") and "sample_rate" in allowed:
             hint = "count is the number of steps, epochs over sample_rate"
         known = "" if len(allowed) > 12 and hint else f"; allowed: {', '.join(allowed) or 'nothing'}"
