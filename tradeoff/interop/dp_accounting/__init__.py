@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -27,6 +27,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log1p, rational, sqrt, total
 from tradeoff.mechanisms import Adjacency, ApproximateDP, Mechanism, Plan
 from tradeoff.mechanisms.base import ratio
+from tradeoff.mechanisms.fields import tuple_of
 from tradeoff.mechanisms.noise import MOST_SQUARE
 from tradeoff.operators.subsample import subsample
 
@@ -47,19 +48,15 @@ class Concentrated(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """Reader of events for one relation; ``levels`` more of them may be inside each other's samplings."""
+    """Reader of events for one relation; ``levels`` more of them may be inside each other's samplings.
+
+    A neighbour may move a sum by ``per_record`` sensitivities, which are those of a record added or removed.
+    """
 
     relation: Relation
-    levels: int
-
-    @property
-    def per_record(self) -> int:
-        """How many sensitivities, stated for a record added or removed, a neighbour may move a sum by."""
-        return 2 if self.relation == "REPLACE_ONE" else 1
-
-    @property
-    def adjacency(self) -> Adjacency:
-        return "replace-one" if self.relation == "REPLACE_ONE" else "add-remove"
+    adjacency: Adjacency
+    per_record: int
+    levels: int = 50
 
     def plan(self, event: Any) -> Plan:
         """Return the plan of an event: rho and xi of its concentrated parts are added."""
@@ -76,7 +73,8 @@ class Reader(NamedTuple):
                 pending.append((inner, n * count("count", times)))
             elif name == "ComposedDpEvent":
                 (members,) = _fields(each, "events")
-                pending.extend((member, n) for member in reversed(_list("events", members)))
+                members = tuple_of("events", members, lambda _, member: member, "events")
+                pending.extend((member, n) for member in reversed(members))
             elif (part := _read(each, name, inner_reader)) is not None and n:
                 parts[part] += n
         counts = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
@@ -204,8 +202,8 @@ def _allocated(reader: Reader, event: Any, num_selected: Any, num_steps: Any) ->
 
 def _tree(_reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
     """Read one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
-    trees = _list("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
-    nodes = max((count("step_counts", n) for n in trees), default=0).bit_length()  # ceil(log2(n + 1))
+    trees = step_counts if np.iterable(step_counts) else [step_counts]
+    nodes = max(tuple_of("step_counts", trees, count, "integers"), default=0).bit_length()
     sigma = noise_multiplier / sqrt(nodes)
     return mechanisms.Gaussian(noise_multiplier=float(sigma.lower)) if nodes else None
 
@@ -240,11 +238,7 @@ RULES: dict[str, Callable[..., Part]] = {
     "ExponentialMechanism": lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
     "PermuteAndFlip": lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon),
     "MixtureOfGaussians": lambda _, standard_deviation, sensitivities, sampling_probs: (
-        mechanisms.MixtureOfGaussians(
-            standard_deviation,
-            tuple(_list("sensitivities", sensitivities)),
-            tuple(_list("sampling_probs", sampling_probs)),
-        )
+        mechanisms.MixtureOfGaussians(standard_deviation, sensitivities, sampling_probs)
     ),
     "TruncatedSubsampledGaussian": (
         lambda reader, noise_multiplier, sampling_probability, truncated_batch_size, dataset_size: (
@@ -301,15 +295,15 @@ def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
     G_{2}
     """
     if neighboring_relation is None:
-        neighboring_relation = getattr(event, "neighboring_relation", None)
-    name = "ADD_OR_REMOVE_ONE" if neighboring_relation is None else neighboring_relation
-    name = getattr(name, "name", name)
+        neighboring_relation = getattr(event, "neighboring_relation", RELATIONS[0])
+    name = getattr(neighboring_relation, "name", neighboring_relation)
     if not isinstance(name, str) or name not in RELATIONS:
         rule = f"neighboring_relation must be one of {', '.join(RELATIONS)}"
         raise PlanError(f"{rule}, got {shown(neighboring_relation)}")
     if hasattr(event, "build"):
         event = event.build()
-    return Reader(name, 50).plan(getattr(event, "ledger", event))
+    reader = Reader(name, "replace-one", 2) if name == "REPLACE_ONE" else Reader(name, "add-remove", 1)
+    return reader.plan(getattr(event, "ledger", event))
 
 
 def _read(event: Any, name: str, reader: Reader) -> Part:
@@ -338,13 +332,6 @@ def _read(event: Any, name: str, reader: Reader) -> Part:
 def _class_name(event: Any) -> str:
     """Return the name of an event's class, also of its named tuple."""
     return str(getattr(event, "class_name", type(event).__name__))
-
-
-def _list(name: str, values: Any) -> list[Any]:
-    """Return a field that must be a list."""
-    if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
-        raise PlanError(f"{name} must be a list, got {shown(values)}")
-    return list(values)
 
 
 def _fields(event: Any, *names: str) -> list[Any]:

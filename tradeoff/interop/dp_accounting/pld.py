@@ -18,7 +18,7 @@ from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise, segments
 from tradeoff.errors import DomainError, domain, needed
-from tradeoff.intervals.bounds import Array, Bounds, make_bounds
+from tradeoff.intervals.bounds import Bounds, make_bounds
 from tradeoff.intervals.functions import clip, exp, expm1, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import ONE, hull, round_corners, whole
@@ -173,22 +173,17 @@ def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
     if points > most:
         least = f"at least {step * points / most:.2g}"
         raise domain("discretization", step, least, f"the grid would have {points:.3g} points")
+    # An atom between the points l and m of the grid has Q-masses a at l and b at m, rounded up: a + b = q and
+    # a e^-l + b e^-m = p. If both are one point, at or above its loss, it gets everything.
+    left, right = low * Bounds.of(step), high * Bounds.of(step)
+    width = maximum_of(right - left, step / 2)  # positive, also where both are one point
+    below, above = (p * exp(right) - q) / expm1(width), (q - p * exp(left)) / -expm1(-width)
+    a, b = (np.clip(share.upper, 0.0, q.upper) for share in (below, above))
+    split = np.concatenate([np.where(low < high, a, 0.0), np.where(low < high, b, q.upper)])
     shares: dict[int, list[float]] = {}
-    for place, share in zip((*low, *high), np.concatenate(_shares(p, q, low, high, step)), strict=True):
+    for place, share in zip((*low, *high), split, strict=True):
         if share:
             shares.setdefault(int(place), []).append(share)
     # The factor is for sums of floats in dp_accounting.
     masses = {place: math.fsum(each) * (1 + 1e-12) for place, each in sorted(shares.items())}
     return masses or {0: 0.0}, min(infinite, 1.0)
-
-
-def _shares(p: Bounds, q: Bounds, low: Array, high: Array, step: float) -> tuple[Array, Array]:
-    """Return the Q-masses a at l and b at m, two points of the grid around the loss of an atom, rounded up.
-
-    a + b = q and a e^-l + b e^-m = p. If both are one point, at or above the loss, it gets everything.
-    """
-    left, right = low * Bounds.of(step), high * Bounds.of(step)
-    width = maximum_of(right - left, step / 2)  # positive, also where both are one point
-    below, above = (p * exp(right) - q) / expm1(width), (q - p * exp(left)) / -expm1(-width)
-    a, b = (np.clip(share.upper, 0.0, q.upper) for share in (below, above))
-    return np.where(low < high, a, 0.0), np.where(low < high, b, q.upper)
