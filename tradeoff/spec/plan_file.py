@@ -54,8 +54,10 @@ class PlanFile(Displayed):
             raise PlanError(f"title must be a string, got {shown(self.title)}")
         if not isinstance(self.plan, Plan):
             raise PlanError(f"plan must be Plan({{mechanism: count}}), got {shown(self.plan)}")
-        for name in QUESTIONS:
-            object.__setattr__(self, name, _check_questions(name, getattr(self, name)))
+        for name, values in self.questions.items():
+            each_of = values if isinstance(values, list | tuple) else (values,)
+            checked = tuple(number(name, each, *QUESTIONS[name]) for each in each_of)
+            object.__setattr__(self, name, checked)
 
     @property
     def questions(self) -> dict[str, tuple[float, ...]]:
@@ -67,12 +69,6 @@ class PlanFile(Displayed):
         notes = [f"{name}: {', '.join(f'{x:g}' for x in at)}" for name, at in self.questions.items() if at]
         head = ", ".join(filter(None, [self.title, f"{self.plan.adjacency} neighbours"]))
         return self.plan.grid()._replace(head=head, notes=notes)
-
-
-def _check_questions(name: str, values: Any) -> tuple[float, ...]:
-    """Return one number, or a list of them, in the range of a question."""
-    each_of = values if isinstance(values, list | tuple) else (values,)
-    return tuple(number(name, each, *QUESTIONS[name]) for each in each_of)
 
 
 def load(path: str | PathLike[str]) -> PlanFile:
