@@ -1,6 +1,6 @@
 """Mechanisms: immutable descriptions of one release each; a plan states how often each of them runs."""
 
-from tradeoff.mechanisms.base import KINDS, Adjacency, Mechanism, Order
+from tradeoff.mechanisms.base import KINDS, Adjacency, Custom, Mechanism, Order
 from tradeoff.mechanisms.batch_sampling import (
     BallsInBins,
     BandedFactorization,
@@ -9,7 +9,6 @@ from tradeoff.mechanisms.batch_sampling import (
     ShuffledRandomizers,
     TruncatedSubsampledGaussian,
 )
-from tradeoff.mechanisms.custom import CanonicalNoise, Custom
 from tradeoff.mechanisms.linear import (
     LastIterate,
     MatrixMechanism,
@@ -21,6 +20,7 @@ from tradeoff.mechanisms.noise import (
     BinomialNoise,
     BoundedGaussian,
     BoundedLaplace,
+    CanonicalNoise,
     DiscreteGaussian,
     DiscreteGaussianVector,
     DiscreteLaplace,

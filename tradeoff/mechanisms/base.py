@@ -1,4 +1,4 @@
-"""Base class of mechanisms, their table, and losses rounded up.
+"""Base class of mechanisms, their table, any curve as a mechanism, and losses rounded up.
 
 A mechanism is a frozen class declared by its ``fields``; ``mechanism`` registers it under its ``kind``, its
 name in plan files.
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, dataclass_tr
 import numpy as np
 
 from tradeoff.balls import sqrt, to_balls, upper_float
-from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import BOUND, PAIR, limited
 from tradeoff.curves.parameters import MAX_COUNT, MAX_LOSS, count
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.mechanisms import fields
+from tradeoff.operators.pointwise import maximum
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
@@ -170,6 +171,74 @@ def mechanism(cls: type[fields.T]) -> type[fields.T]:
     if issubclass(declared, Mechanism):
         KINDS[declared.kind] = declared
     return declared
+
+
+def check_curve(curve: TradeOff) -> TradeOff:
+    """Return a curve without symbols; raise an error of the library for anything else."""
+    operand(curve).require_numbers()
+    return curve
+
+
+@mechanism
+class Custom(Mechanism):
+    r"""Mechanism with a known trade-off curve: from a paper, another accountant, or a proof of your own.
+
+    Parameters
+    ----------
+    curve
+        Curve of one order of the pair: :math:`T(M(D), M(D')) \ge` ``curve`` for every pair of neighbours in
+        that order. With ``adjacency="add-remove"`` :math:`D'` has the record that :math:`D` lacks.
+    other_order
+        Curve of the other order, :math:`T(M(D'), M(D)) \ge` ``other_order``; by default ``~curve``, which
+        always holds. In a plan file both are JSON, in place or the name of a file that contains it.
+    adjacency
+        ``"add-remove"`` or ``"replace-one"`` if the curves hold for such neighbours only; None for any.
+
+    Notes
+    -----
+    As exact as the given curves. :math:`T(Q, P) = T(P, Q)^{-1}` (Dong, Roth, Su 2022, Lemma A.2), and
+    inversion keeps the order, so that a bound on the other order is one on this order, too:
+    :math:`T(M(D), M(D'))` is at least the maximum of ``curve`` and ``~other_order``. Under add/remove one
+    order means the same for every such mechanism of a plan, and all share it; else each release may have
+    either order, and enters a plan as its own envelope.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, Plan
+    >>> from tradeoff.mechanisms import Custom
+    >>> Plan({Custom(Gaussian(0.5)): 4}).guarantee()
+    G_{1}
+    """
+
+    one_order: TradeOff
+    other_order: TradeOff | None = None
+    adjacency: Adjacency | None = adjacency_field(default=None)
+
+    def __init__(
+        self, curve: TradeOff, other_order: TradeOff | None = None, adjacency: Adjacency | None = None
+    ) -> None:
+        other = None if other_order is None else check_curve(other_order)
+        vars(self).update(one_order=check_curve(curve), other_order=other, adjacency=adjacency)
+        super().__post_init__()
+
+    @property
+    def order(self) -> Order:
+        if self.curve().symmetric:
+            return "symmetric"
+        return "tied" if self.adjacency == "add-remove" else "free"
+
+    @property
+    def exact(self) -> bool:
+        return self.one_order.exact and self.other_order in (None, self.one_order.inverse())
+
+    def curve(self) -> TradeOff:
+        if self.other_order is None:
+            return self.one_order
+        return maximum(self.one_order, self.other_order.inverse())
+
+    def parameters(self) -> dict[str, Any]:
+        named = {**super().parameters(), "curve": self.one_order}
+        return {name: named[name] for name in ("curve", "other_order", "adjacency") if name in named}
 
 
 def by_number(build: Any) -> Any:

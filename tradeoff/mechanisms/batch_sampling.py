@@ -66,7 +66,6 @@ class TruncatedSubsampledGaussian(Mechanism):
     exact = False
     scheme = "poisson"
     sized = True
-
     noise_multiplier: float = noise_field()
     sample_rate: float = rate_field()
     batch_size: int = integer(
@@ -127,7 +126,6 @@ class MixtureOfGaussians(Mechanism):
     """
 
     adjacency = "add-remove"
-
     sigma: float = real("Standard deviation of the noise, in the unit of the sum.", "(0, inf]")
     sensitivities: tuple[float, ...] = parameter(
         "Norms :math:`c_i` of the contribution of the record, in the unit of the sum.",
@@ -170,7 +168,6 @@ class BandedFactorization(Mechanism):
 
     scheme = "poisson"
     adjacency = "add-remove"
-
     noise_multiplier: float = real(
         "Standard deviation over clipping norm times largest column norm of the strategy matrix.", "(0, inf]"
     )
@@ -219,7 +216,6 @@ class ShuffledRandomizers(Mechanism):
     adjacency = "replace-one"
     sized = True
     unshown = MappingProxyType({"size": 1})
-
     epsilon: float = real("Loss of each answer towards the shuffler, in nats.", "[0, 700]")
     records: int = integer("Number of answers.", high=MOST_RECORDS)
     categories: int | None = integer(
@@ -276,8 +272,8 @@ class RandomAllocation(Mechanism):
     leaves a mass of about :math:`10^{-62}` at infinity, so Rényi divergences of orders above 1 have no finite
     bound, and a ``RenyiFilter`` refuses the mechanism.
 
-    Several epochs are several runs only if every epoch chooses the steps anew. Where a record keeps its step
-    in all epochs, the secret is drawn once and runs do not compose: use ``BallsInBins``.
+    Several epochs are several runs only if every epoch chooses the steps anew: use ``BallsInBins`` where a
+    record keeps its step.
 
     >>> RandomAllocation(noise_multiplier=1, steps=100, participations=3).curve()
     one of 33 steps G_{1}^2 ⊗ one of 34 steps G_{1} (one order) (not exact)
@@ -285,7 +281,6 @@ class RandomAllocation(Mechanism):
 
     scheme = "allocated"
     adjacency = "add-remove"
-
     noise_multiplier: float = noise_field()
     steps: int = integer("Number of steps, for example of one epoch.", high=MOST_STEPS)
     participations: int = integer(
@@ -329,7 +324,6 @@ class BallsInBins(Mechanism):
 
     scheme = "balls-in-bins"
     adjacency = "add-remove"
-
     noise_multiplier: float = noise_field()
     bins: int = integer("Number of batches, which are the steps of an epoch.", high=MOST_STEPS)
     epochs: int = integer("Number of passes over the batches.")
@@ -339,7 +333,7 @@ class BallsInBins(Mechanism):
 
 
 def _one_step_of(steps: int, mu: float) -> TradeOff:
-    """Return the curve of one random step of several; at a large mu a bound, the curve of a known step."""
+    """Return the curve of one random step of several; at a large mu that of a known step, a bound."""
     if steps > 1 and 0 < mu <= STEEPEST:
         return AllocatedCurve(mu, steps)
     return limited(Gaussian(mu), BOUND if steps > 1 and mu > STEEPEST else PAIR)

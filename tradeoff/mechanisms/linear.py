@@ -376,7 +376,6 @@ class LastIterate(Mechanism):
     """
 
     exact = False
-
     noise_multiplier: float = real(
         r"Standard deviation of the noise of a step over the distance :math:`s` by which neighbours move a "
         r"step: :math:`n \sigma/L` for noise :math:`\sigma` on the mean gradient of :math:`n` records, of "

@@ -1,4 +1,4 @@
-"""Additive noise, T(noise, noise + sensitivity): on the line, on the integers, and in histograms of keys."""
+"""Additive noise, T(noise, noise + sensitivity): of a law, in histograms of keys, and of a given curve."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tradeoff.balls import exp, normal_sf, to_balls, upper_float
 from tradeoff.conversions import from_zcdp
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count, number
+from tradeoff.curves.parameters import MOST, count, number, reals
 from tradeoff.curves.product import tensor
-from tradeoff.errors import domain
+from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.families.approximate_dp import PureDP, TotalVariation
 from tradeoff.families.discrete import (
     BinomialCurve,
@@ -28,8 +28,18 @@ from tradeoff.families.discrete import (
 from tradeoff.families.gaussian import Gaussian as GaussianCurve
 from tradeoff.families.laplace import Laplace as LaplaceCurve
 from tradeoff.families.laplace import Truncated
+from tradeoff.intervals.bounds import Array
 from tradeoff.intervals.functions import expm1, log1p, rational
-from tradeoff.mechanisms.base import Adjacency, Mechanism, adjacency_field, check_loss, loss, mechanism
+from tradeoff.intervals.roots import largest
+from tradeoff.mechanisms.base import (
+    Adjacency,
+    Mechanism,
+    adjacency_field,
+    check_curve,
+    check_loss,
+    loss,
+    mechanism,
+)
 from tradeoff.mechanisms.fields import in_interval, integer, numbers, one_of, parameter, real
 from tradeoff.mechanisms.subsampled import leaking
 from tradeoff.operators.pointwise import minimum
@@ -114,7 +124,6 @@ class TruncatedLaplace(Mechanism):
     """
 
     normal: ClassVar[bool] = False
-
     scale: float = real("Scale of the noise before truncation, in the units of the query.", "(0, inf)")
     bound: float = real("Largest size of the noise, in the same units.", "(0, inf)")
     sensitivity: float = real(
@@ -138,7 +147,6 @@ class TruncatedGaussian(TruncatedLaplace):
     """
 
     normal = True
-
     scale: float = real("Standard deviation before truncation, in the units of the query.", "(0, inf)")
 
 
@@ -156,7 +164,6 @@ class BoundedLaplace(Mechanism):
     """
 
     exact = False
-
     scale: float = real("Scale of the noise, in the units of the query.", "(0, inf)")
     width: float = real("Length of the interval, at least the sensitivity, in the same units.", "(0, inf)")
     sensitivity: float = real("Sensitivity of the query, in the same units.", "(0, inf)", default=1.0)
@@ -190,7 +197,6 @@ class BoundedGaussian(Mechanism):
     """
 
     exact = False
-
     noise_multiplier: float = real(
         "Standard deviation before conditioning over the l2-sensitivity.", "(0, inf]"
     )
@@ -354,7 +360,6 @@ class ThresholdedKeys(Mechanism):
     exact = False
     order = "symmetric"
     unshown = MappingProxyType({"adjacency": "add-remove"})
-
     # More noise lowers losses, but shows keys of one record more often: no side is safe to round to.
     scale: float = real(
         r"Scale :math:`b` of Laplace or geometric noise (pmf proportional to :math:`e^{-\lvert x\rvert/b}`), "
@@ -390,11 +395,112 @@ class ThresholdedKeys(Mechanism):
         if self.noise == "geometric":
             noise = DiscreteLaplace(self.scale, int(self.contribution)).curve()
             steps = math.ceil(Fraction(limit) - Fraction(self.contribution))
-            shown = exp(-steps / scale) / (1 + exp(-1 / scale))
+            leak = exp(-steps / scale) / (1 + exp(-1 / scale))
         else:
             mu = loss(self.contribution, self.scale, "scale")
             normal = self.noise == "gaussian"
             noise = GaussianCurve(mu) if normal else LaplaceCurve(mu)
-            shown = normal_sf(gap / scale) if normal else exp(-gap / scale) / 2
-        single_key = leaking(noise, 0.0 if math.isinf(self.threshold) else upper_float(shown))
+            leak = normal_sf(gap / scale) if normal else exp(-gap / scale) / 2
+        single_key = leaking(noise, 0.0 if math.isinf(self.threshold) else upper_float(leak))
         return single_key ** (self.keys * (2 if self.adjacency == "replace-one" else 1))
+
+
+@mechanism
+class CanonicalNoise(Mechanism):
+    r"""Canonical noise of a symmetric curve f on one real query: its shift by the sensitivity has curve f.
+
+    Parameters
+    ----------
+    curve
+        Symmetric curve below the identity. In a plan file it is JSON, in place or the name of a file.
+    sensitivity : sensitivity of the query, in (0, inf), in its units
+
+    Notes
+    -----
+    Exact (Awan, Vadhan 2023, Definition 3.7, and Proposition F.6 for the quantile): uniform on the middle
+    :math:`[c, 1 - c]` of probabilities, :math:`c = f(c)`, and carried on to either side by
+    :math:`F(x - 1) = f(1 - F(x))`. For :math:`f_{\varepsilon,0}` it is the Tulap law, discrete Laplace noise
+    plus a uniform one.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian
+    >>> noise = CanonicalNoise(Gaussian(1))
+    >>> noise.curve(), noise.sample(3, np.random.default_rng(1)).shape
+    (G_{1}, (3,))
+    """
+
+    target: TradeOff
+    sensitivity: float = real("Sensitivity of the query.", "(0, inf)")
+
+    def __init__(self, curve: TradeOff, sensitivity: float = 1.0) -> None:
+        vars(self).update(target=check_curve(curve), sensitivity=sensitivity)
+        super().__post_init__()
+        if not curve.symmetric:
+            raise domain("curve", curve, "symmetric", "use .symmetrise(...)")
+        if curve.delta(0.0) == 0:
+            raise domain("curve", curve, "below the identity", "no noise gives perfect privacy")
+
+    def curve(self) -> TradeOff:
+        return self.target
+
+    def parameters(self) -> dict[str, Any]:
+        return {"curve": self.target, "sensitivity": self.sensitivity}
+
+    def _above(self, alpha: Array) -> Array:
+        """Bound f from above, so that rounding makes the noise more private, not less."""
+        curve = self.target.upper if self.target.composed else self.target
+        return np.asarray(curve.bounds(alpha).upper)
+
+    def quantile(self, probability: Any) -> Array:
+        """Return the quantiles of the noise, in the units of the query, to the accuracy of f.
+
+        Parameters
+        ----------
+        probability
+            Numbers in (0, 1); the result has their shape. ``DomainError`` if the noise is wider than a
+            thousand sensitivities.
+
+        Examples
+        --------
+        >>> from tradeoff import PureDP
+        >>> CanonicalNoise(PureDP(np.log(3)), sensitivity=2).quantile([0.25, 0.5]).round(9).tolist()
+        [-1.0, 0.0]
+        """
+        p = reals("probability", probability)
+        if not np.all((p > 0) & (p < 1)):
+            raise domain("probability", probability, "(0, 1)")
+        return np.where(p < 0.5, 1, -1) * self._lower(np.minimum(p, 1 - p)) + 0.0
+
+    def sample(self, size: int | tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Return independent noise, in the units of the query.
+
+        Parameters
+        ----------
+        size : shape of the result
+        rng
+            Source of randomness. Floats are rounded, so that an attacker with all their bits may learn
+            more than the curve allows: round released values to a grid, or use them in simulations only.
+        """
+        if not isinstance(rng, np.random.Generator):
+            raise KindError(
+                f"rng must be a numpy.random.Generator, got {shown(rng)}; use numpy.random.default_rng()"
+            )
+        try:
+            np.broadcast_shapes(size)
+        except (TypeError, ValueError) as error:
+            raise domain("size", size, "the shape of an array", str(error)) from error
+        sign = rng.choice([-1.0, 1.0], size)
+        return sign * self._lower(np.exp(-rng.exponential(size=size)) / 2)
+
+    def _lower(self, p: Array) -> Array:
+        """Return F^-1(p), p <= 1/2: F^-1(1 - f(p)) - 1 below c = f(c), and (p - 1/2)/(1 - 2 c) from c on."""
+        c = largest(lambda c: bool(self._above(np.array([c]))[0] > c), 0.0, 0.5, halvings=60)
+        if 1 - 2 * c < 1e-3:  # the inverse of the width, and each unit costs one f
+            width = "1000 sensitivities"
+            raise DomainError(f"{self!r} has noise of more than {width}; use normal or Laplace noise")
+        u, steps = p.ravel().copy(), np.zeros(p.size)
+        while (low := u < c).any():
+            u[low] = np.maximum(1 - self._above(u[low]), np.nextafter(u[low], 1))
+            steps[low] += 1
+        return np.reshape(self.sensitivity * ((u - 0.5) / (1 - 2 * c) - steps), p.shape)

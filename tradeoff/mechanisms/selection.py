@@ -37,10 +37,9 @@ class RandomizedResponse(Mechanism):
 
     Exact, for replaced answers: one more record is one more answer, which shows. With
     :math:`D = e^\varepsilon + k - 1` the curve has the vertices :math:`(0, 1)`, :math:`(1/D, (k-1)/D)`,
-    :math:`((k-1)/D, 1/D)`, :math:`(1, 0)`: above :math:`f_{\varepsilon,0}` for :math:`k > 2`, and equal to it
-    for :math:`k = 2` (Kairouz, Oh, Viswanath 2015). For :math:`k > 2` the vertices are rounded to floats
-    below the curve, and ``bounds`` are those of the rounded curve, which is less private by some
-    :math:`10^{-16}` in :math:`\beta`.
+    :math:`((k-1)/D, 1/D)`, :math:`(1, 0)`: above :math:`f_{\varepsilon,0}` for :math:`k > 2`, where they are
+    rounded to floats below (some :math:`10^{-16}` in :math:`\beta`), and equal to it for :math:`k = 2`
+    (Kairouz, Oh, Viswanath 2015).
 
     >>> RandomizedResponse(epsilon=0.3).curve()
     f_{0.3,0}
@@ -68,22 +67,17 @@ class RandomizedResponse(Mechanism):
         most = 1 - 1 / self.categories
         if self.flip is not None and not self.flip * self.categories <= self.categories - 1:
             raise domain("flip", self.flip, f"in (0, {most:g}]", "above it the other answers are more likely")
-        number("epsilon", self._loss, 0, 700)
-
-    @property
-    def _loss(self) -> float:
-        if self.epsilon is not None:
-            return self.epsilon
-        flip = balls.to_ball(self.flip)
-        return balls.upper_float(abs(balls.log((self.categories - 1) * (1 - flip) / flip)))
+        self.curve()
 
     def curve(self) -> TradeOff:
-        loss = self._loss
+        loss, others = self.epsilon, self.categories - 1
+        if loss is None:
+            flip = balls.to_ball(self.flip)
+            loss = number("epsilon", balls.upper_float(abs(balls.log(others * (1 - flip) / flip))), 0, 700)
         if loss == 0:
             return Identity()
         if self.categories == 2:
             return PureDPCurve(loss)
-        others = self.categories - 1
         total = balls.exp(balls.to_ball(loss)) + others
         return three_losses(loss, 1 / total, others / total)
 
@@ -99,7 +93,6 @@ class PureDP(Mechanism):
     """
 
     exact = False
-
     epsilon: float = real("Loss in nats, for every ordered pair of neighbours.", LOSS)
 
     def curve(self) -> TradeOff:
@@ -117,7 +110,6 @@ class ApproximateDP(Mechanism):
     """
 
     exact = False
-
     epsilon: float = real("Loss in nats, for every ordered pair of neighbours.", LOSS)
     delta: float = real("Probability of failure.", "[0, 1]")
 
@@ -253,7 +245,10 @@ class ExponentialMechanism(PureDP):
     """
 
     def curve(self) -> TradeOff:
-        return bounded_range(self.epsilon)
+        if self.epsilon == 0:
+            return Identity()
+        # Losses outside are negligible, or their e^eps is not a float.
+        return BoundedRange(self.epsilon) if 1e-12 <= self.epsilon <= 700 else super().curve()
 
 
 @mechanism
@@ -272,7 +267,7 @@ class ReportNoisyMax(PureDP):
     noise: str = one_of("Law of the noise.", "gumbel", "laplace", "exponential", default="gumbel")
 
     def curve(self) -> TradeOff:
-        return bounded_range(self.epsilon) if self.noise == "gumbel" else PureDPCurve(self.epsilon)
+        return ExponentialMechanism(self.epsilon).curve() if self.noise == "gumbel" else super().curve()
 
 
 @mechanism
@@ -325,22 +320,11 @@ class RepeatAndSelect(PureDP):
     )
 
     def _check(self) -> None:
-        number("(2 + shape) epsilon", self._loss, 0, MAX_LOSS)
-
-    @property
-    def _loss(self) -> float:
-        return float(rational((2 + Fraction(self.shape)) * Fraction(self.epsilon)).upper)
+        self.curve()
 
     def curve(self) -> TradeOff:
-        return PureDPCurve(self._loss)
-
-
-def bounded_range(epsilon: float) -> TradeOff:
-    """Return the least curve of a pair whose losses lie in an interval of this length, or one below it."""
-    if epsilon == 0:
-        return Identity()
-    # Losses outside are negligible, or their e^eps is not a float: f_{eps,0} is lower.
-    return BoundedRange(epsilon) if 1e-12 <= epsilon <= 700 else PureDPCurve(epsilon)
+        loss = rational((2 + Fraction(self.shape)) * Fraction(self.epsilon)).upper
+        return PureDPCurve(number("(2 + shape) epsilon", loss, 0, MAX_LOSS))
 
 
 @mechanism
@@ -382,7 +366,6 @@ class BestOfRuns(Mechanism):
     """
 
     exact = False
-
     mechanism: Mechanism = mechanism_field(
         "One run, with hyperparameters and samples drawn anew; its results have a total order."
     )

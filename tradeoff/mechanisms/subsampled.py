@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from tradeoff.balls import binomial_tail, to_ball, upper_float
 from tradeoff.curves.contract import TradeOff
@@ -25,7 +25,6 @@ from tradeoff.mechanisms.base import (
     Adjacency,
     Mechanism,
     adjacency_field,
-    check_loss,
     loss,
     mechanism,
     mechanism_field,
@@ -56,18 +55,32 @@ class Sampled(Mechanism):
 
         For replaced records it is symmetric. It is exact for one record in a Poisson sample.
         """
-        curve = subsampled(self._base(), self._hits(), replaced=self.adjacency == "replace-one")
-        is_exact = self.adjacency == "add-remove" and self.group_size == 1
-        return limited(curve, PAIR if is_exact else BOUND)
+        # With f_j the group of j of the base, w_j the law of the number of hits, gamma = 1 - w_0 and M the
+        # mixture of the f_j, w_j/gamma: T(M_0, (1-gamma) M_0 + sum_j w_j M_j) is at least gamma M + (1-gamma)
+        # Id, as profiles are convex in both laws; so for added records. For replaced ones, at every eps' >= 0
+        # and e^eps' = 1 + gamma (e^eps - 1), delta(eps') <= sum_(j>=1) w_j delta_j(eps) (Balle, Barthe,
+        # Gaboardi 2018, Theorem 10, for samples with replacement), which is the profile of C_gamma(M). For
+        # one record it is the curve of the base and nothing is lost.
+        weights, excess = self._hits()
+        base, total = self._base(), sum(weights.values(), Fraction(0))
+        hit = total - weights.get(0, 0)
+        if not hit:
+            return Identity()
+        is_poisson = self.adjacency == "add-remove"
+        scheme: Literal["poisson", "without-replacement"] = "poisson" if is_poisson else "without-replacement"
+        sample = partial(subsample, p=min(ratio(hit, total), 1.0), scheme=scheme)
+        # The sample of a mixture is that of samples, as its profile is; its rare parts can be left out.
+        curve = mixture(add_weights((sample(base.group(j)), w / hit) for j, w in weights.items() if j))
+        return limited(leaking(curve, excess), PAIR if is_poisson and self.group_size == 1 else BOUND)
 
-    def _hits(self) -> Hits:
+    def _hits(self) -> tuple[dict[int, Fraction], float]:
         """Law of the number of hits: of independent draws of a record, or of the records of a group."""
         draws = self.batch_size or self.group_size
         return hits(draws, self.sample_rate if self.batch_size is None else ratio(self.sample_rate, draws))
 
     def _check(self) -> None:
         if self.adjacency is None:
-            object.__setattr__(self, "adjacency", natural(self.scheme))
+            object.__setattr__(self, "adjacency", self.unshown["adjacency"])
         drawn, sized = self.scheme == "with-replacement", self.batch_size is not None
         where = f"for scheme = {self.scheme!r}"
         if drawn is not sized:
@@ -81,35 +94,8 @@ class Sampled(Mechanism):
 
     @property
     def unshown(self) -> Mapping[str, Any]:
-        return {"scheme": "poisson", "adjacency": natural(self.scheme), "group_size": 1}
-
-
-def natural(scheme: Scheme) -> Adjacency:
-    """Return the default neighbours of a scheme."""
-    return "add-remove" if scheme == "poisson" else "replace-one"
-
-
-def subsampled(base: TradeOff, law: Hits, *, replaced: bool) -> TradeOff:
-    """Return the curve of a mechanism whose batch contains a record, or a group, a random number of times.
-
-    ``base`` is the symmetric curve f of a record that is there once, ``law`` that of the number of hits,
-    w_j; if records are not ``replaced``, they are absent under the null hypothesis.
-
-    With gamma = 1 - w_0 and M the mixture of the groups f_j, w_j/gamma: T(M_0, (1-gamma) M_0 + sum_j w_j M_j)
-    is at least gamma M + (1-gamma) Id, as profiles are convex in both laws; so for added records. For
-    replaced ones, at every eps' >= 0 and e^eps' = 1 + gamma (e^eps - 1), delta(eps') <= sum_(j>=1) w_j
-    delta_j(eps) (Balle, Barthe, Gaboardi 2018, Theorem 10, for samples with replacement), which is the
-    profile of C_gamma(M). For one record it is the curve of the base and nothing is lost.
-    """
-    weights = {j: w for j, w in law.weights.items() if j}
-    if not weights:
-        return Identity()
-    hit, total = sum(weights.values(), Fraction(0)), sum(law.weights.values(), Fraction(0))
-    rate = min(ratio(hit, total), 1.0)  # gamma
-    scheme: Literal["poisson", "without-replacement"] = "without-replacement" if replaced else "poisson"
-    # The sample of a mixture is the mixture of samples, as its profile is; its rare parts can be left out.
-    each = ((subsample(base.group(j), rate, scheme=scheme), w / hit) for j, w in weights.items())
-    return leaking(mixture(add_weights(each)), law.excess)
+        adjacency = "add-remove" if self.scheme == "poisson" else "replace-one"
+        return {"scheme": "poisson", "adjacency": adjacency, "group_size": 1}
 
 
 def leaking(curve: TradeOff, probability: float) -> TradeOff:
@@ -117,23 +103,17 @@ def leaking(curve: TradeOff, probability: float) -> TradeOff:
     return curve @ TotalVariation(max(probability, MIN_PROBABILITY)) if probability else curve
 
 
-class Hits(NamedTuple):
-    """Weights by number of hits, to be divided by their sum, and a bound on the probability of more hits."""
-
-    weights: dict[int, Fraction]
-    excess: float
-
-
 @lru_cache(maxsize=256)
-def hits(draws: int, chance: float) -> Hits:
+def hits(draws: int, chance: float) -> tuple[dict[int, Fraction], float]:
     """Return the law of Bin(draws, chance), of at least one draw, or one that is stochastically larger.
 
+    It is weights by number of hits, to be divided by their sum, and a bound on the probability of more hits.
     Its tails are those of the binomial law, rounded up to floats, and more hits are never more private.
     Numbers of hits above one that is exceeded with probability 1e-30 are counted in groups of 2, 4, 8, ... as
     the largest of each.
     """
     if chance == 1:
-        return Hits({draws: Fraction(1)}, 0.0)
+        return {draws: Fraction(1)}, 0.0
     weights: dict[int, Fraction] = {}
     p, number, step, tail = to_ball(chance), 0, 1, 1.0  # tail: P(hits > the number before)
     is_long = draws > 512 and upper_float(binomial_tail(draws, p, 513)) > 1e-30
@@ -141,7 +121,7 @@ def hits(draws: int, chance: float) -> Hits:
         more = min(tail, upper_float(binomial_tail(draws, p, number + 1)))
         weights[number] = Fraction(tail) - Fraction(more)
         if number == draws or more <= 1e-60:  # the rest is left to a leak
-            return Hits({j: w for j, w in weights.items() if w}, more)
+            return {j: w for j, w in weights.items() if w}, more
         step = 1 if more > 1e-30 else 2 * step
         number, tail = min(number + step, draws), more
     raise DomainError(
@@ -177,9 +157,8 @@ class SubsampledGaussian(Sampled):
     2022, Theorem 4.2) and its analogue for several hits. Every run draws its batch anew: steps that keep a
     batch, or read the records in one shuffled order, are not runs of it (``docs/sampled-mechanisms.md``).
 
-    The noise multiplier is relative to the sensitivity under adding or removing a record. Replacing one moves
-    a sum twice as far, so that a multiplier stated relative to that is to be doubled here. ``Subsampled``
-    describes schemes and neighbours.
+    The noise multiplier is relative to the sensitivity under adding or removing a record: one stated relative
+    to that under replacing it is to be doubled. ``Subsampled`` describes schemes and neighbours.
 
     >>> step = SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
     >>> step.curve().symmetric
@@ -199,12 +178,12 @@ class SubsampledGaussian(Sampled):
         replaced = self.adjacency == "replace-one"
         if self.scheme != "poisson" or not (replaced or self.group_size > 1):
             return super().curve()
-        result = self._hits()
-        without = {-j: w for j, w in result.weights.items()} if replaced else {0: Fraction(1)}
-        pair = GaussianMixtures(null=without, alternative=result.weights, sigma=self.noise_multiplier)
+        weights, excess = self._hits()
+        without = {-j: w for j, w in weights.items()} if replaced else {0: Fraction(1)}
+        pair = GaussianMixtures(null=without, alternative=weights, sigma=self.noise_multiplier)
         # Numbers of hits too rare to be listed one by one are counted as larger ones.
-        is_complete = len(result.weights) in {1, self.group_size + 1}
-        return limited(leaking(pair, result.excess), PAIR if is_complete else BOUND)
+        is_complete = len(weights) in {1, self.group_size + 1}
+        return limited(leaking(pair, excess), PAIR if is_complete else BOUND)
 
     def _base(self) -> TradeOff:
         return Gaussian(loss(2.0 if self.adjacency == "replace-one" else 1.0, self.noise_multiplier))
@@ -237,12 +216,11 @@ class SubsampledLaplace(Sampled):
 
     def _check(self) -> None:
         super()._check()
-        self._base()
+        self._base()  # checks the loss
 
     def _base(self) -> TradeOff:
         moved = 2 if self.adjacency == "replace-one" else 1
-        value = moved * ratio(self.sensitivity, self.scale)
-        return Laplace(check_loss(value, moved * self.sensitivity, self.scale, "scale"))
+        return Laplace(loss(moved * self.sensitivity, self.scale, "scale"))
 
 
 @mechanism
@@ -255,13 +233,12 @@ class Subsampled(Sampled):
     Gaboardi 2018). Every run draws its batch anew: :math:`k` releases from one batch are one run, of a
     mechanism with the curve :math:`f^k`.
 
-    The curve of the mechanism is for the neighbours stated here: the parameters of
-    ``Subsampled(Gaussian(4), 0.01, adjacency="replace-one")`` are relative to the sensitivity under
-    replacing a record. With Poisson samples it must be valid for a record that is left out, too: no answer,
-    for example of randomised response, may show whether it is there. For draws with replacement the sample
-    rate is the expected number of draws of one record, batch size over size of the data set. With samples of
-    fixed size one record more changes the chances of all others, so ``"add-remove"`` is for Poisson samples
-    only, and their default.
+    The curve of the mechanism is for the neighbours stated here: with ``adjacency="replace-one"`` its
+    parameters are relative to the sensitivity under replacing a record. With Poisson samples it must be valid
+    for a record that is left out, too: no answer, for example of randomised response, may show whether it is
+    there. For draws with replacement the sample rate is the expected number of draws of one record, batch
+    size over size of the data set. With samples of fixed size one record more changes the chances of all
+    others, so ``"add-remove"`` is for Poisson samples only, and their default.
 
     >>> from tradeoff.mechanisms import Gaussian, PureDP
     >>> round(Subsampled(PureDP(epsilon=1.0), 0.5).guarantee().epsilon(0), 6)
@@ -273,7 +250,6 @@ class Subsampled(Sampled):
     """
 
     exact = False
-
     mechanism: Mechanism = mechanism_field("The mechanism on the batch.")
     sample_rate: float = rate_field()
     scheme: Scheme = scheme_field()
