@@ -91,6 +91,7 @@ from scipy.special import expit
 from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import exp, expm1, log, quotient
 from tradeoff.pld.discrete import AtomicLaw, merged
+from tradeoff.pld.law import in_order
 from tradeoff.pld.special import log_pmf
 from tradeoff.pld.units import UNIT
 
@@ -134,7 +135,15 @@ def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
         listed = [*(_answers(m, share, error) for m, share in parts), _at_one(lost)]
     else:
         listed = _distances_of_many(epsilon, records - 1, both, neither)
-    y, weight, slack = _spread(*map(np.concatenate, zip(*listed, strict=True)))
+    y, weight, slacks = map(np.concatenate, zip(*listed, strict=True))
+    if len(y) <= _NODES:
+        nodes, at = np.unique(y, return_inverse=True)
+        weight, error = _added(at, weight, len(nodes)), UNIT * len(y)
+    else:  # spread to both sides on a grid
+        top = min(np.max(y[y < 1]) * (1 + 4 * UNIT), 1.0)
+        nodes = np.unique(np.append(np.linspace(0.0, top, _NODES), 1.0))
+        weight, error = _spread_to(nodes, y, weight, _SHARE)
+    y, slack = nodes, np.full(len(nodes), np.max(slacks) + error)
     if randomizer.kind == "laplace":
         y, weight, slack = _laplace_answers(epsilon, records, y, weight)
     kept = weight > 0
@@ -143,13 +152,14 @@ def shuffled_law(randomizer: Randomizer, records: int) -> AtomicLaw:
     x, rest = math.tanh(epsilon / 2) * y, (2 / (1 + exp(epsilon))).lower
     below, above = (1 - y) + y * rest, 1 + x
     loss = np.where(x < 0.5, 2 * np.arctanh(np.minimum(x, 0.5)), np.log(above / below))
-    order = np.argsort(np.concatenate([-loss, loss]), kind="stable")
-    log_p = np.log(np.concatenate([weight, weight])) + np.log(np.concatenate([above, below]) / 2)
-    # With the weights a dozen roundings, and those of the logarithm.
-    slack = (np.concatenate([slack, slack]) + UNIT * (16 + 4 * np.abs(log_p)))[order]
+    rows = []
+    for side, share in ((-loss, above), (loss, below)):
+        log_p = np.log(weight) + np.log(share / 2)
+        # With the weights a dozen roundings, and those of the logarithm.
+        rows.append((side, log_p, slack + UNIT * (16 + 4 * np.abs(log_p))))
+    loss, log_p, slack = in_order(rows)
     # A loss is good to a few units of itself, and so is the cell of y.
-    losses, position = np.concatenate([-loss, loss])[order], 32 * UNIT * epsilon
-    return AtomicLaw(losses, log_p[order], slack=slack, position=position)
+    return AtomicLaw(loss, log_p, slack=slack, position=32 * UNIT * epsilon)
 
 
 Listed = tuple[Array, Array, Array]  # y, its probability and the relative error of that
@@ -237,7 +247,8 @@ def _spread_counts(odds: float, trials: int, values: int) -> tuple[Array, Array,
     if len(c) <= values:
         return c, w, error, lost
     nodes = np.unique(np.round(_around_mean(c, w, values)))
-    return nodes, _spread_to(nodes, c, w), error + UNIT * (2 * len(c) + 8), lost
+    sums, off = _spread_to(nodes, c, w)
+    return nodes, sums, error + off + 4 * UNIT, lost
 
 
 def _around_mean(x: Array, weight: Array, size: int) -> Array:
@@ -265,17 +276,22 @@ def _spread_others(
     o = np.concatenate([b * weight * (1 - 4 * UNIT) + c for b, (c, *_) in zip(counts, parts, strict=True)])
     w = np.concatenate([share * w for share, (_, w, *_) in zip(shares, parts, strict=True)])
     nodes = np.unique(_around_mean(o, w, values))
+    sums, off = _spread_to(nodes, o, w)
     _, _, errors, losses = zip(*parts, strict=True)
-    return nodes, _spread_to(nodes, o, w), error + max(errors) + UNIT * (2 * len(o) + 8), lost + max(losses)
+    return nodes, sums, error + max(errors) + off + 4 * UNIT, lost + max(losses)
 
 
-def _spread_to(nodes: Array, x: Array, weight: Array) -> Array:
-    """Spread each x to the nodes on both sides of it, with its mean or a little less."""
+def _spread_to(nodes: Array, x: Array, weight: Array, share_error: float = -_SHARE) -> tuple[Array, float]:
+    """Spread each x to the nodes on both sides of it, and return the sums and their relative error.
+
+    Their mean is a little less than that of x, or more for a positive ``share_error``.
+    """
     if len(nodes) == 1:
-        return np.array([np.sum(weight)])
+        return np.array([np.sum(weight)]), UNIT * (len(x) + 4)
     cell = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, len(nodes) - 2)
-    share = np.clip((x - nodes[cell]) / np.diff(nodes)[cell] - _SHARE, 0.0, 1.0)
-    return _added(cell, weight * (1 - share), len(nodes)) + _added(cell + 1, weight * share, len(nodes))
+    share = np.clip((x - nodes[cell]) / np.diff(nodes)[cell] + share_error, 0.0, 1.0)
+    sums = _added(cell, weight * (1 - share), len(nodes)) + _added(cell + 1, weight * share, len(nodes))
+    return sums, UNIT * (2 * int(np.max(np.bincount(cell))) + 4)
 
 
 def _answers(m: float, weight: float, slack: float) -> tuple[Array, Array, Array]:
@@ -299,23 +315,6 @@ def _added(at: Index, weight: Array, size: int) -> Array:
     return np.asarray(np.bincount(at, weight, size), dtype=float)
 
 
-def _spread(y: Array, weight: Array, slack: Array) -> tuple[Array, Array, Array]:
-    """Add up weights of the same y; of more than _NODES, spread each to both sides on a grid of these."""
-    if len(y) <= _NODES:
-        nodes, at = np.unique(y, return_inverse=True)
-        return nodes, _added(at, weight, len(nodes)), np.full(len(nodes), np.max(slack) + UNIT * len(y))
-    top = min(np.max(y[y < 1]) * (1 + 4 * UNIT), 1.0)
-    nodes = np.append(np.linspace(0.0, top, _NODES), 1.0)
-    cell = np.minimum((y / nodes[1]).astype(int), _NODES - 2)
-    share = np.clip((y - nodes[cell]) / (nodes[cell + 1] - nodes[cell]) + _SHARE, 0.0, 1.0)
-    cell, share = np.where(y > top, _NODES, cell), np.where(y > top, 0.0, share)
-    size = _NODES + 1
-    result = _added(cell, weight * (1 - share), size)
-    result += _added(np.minimum(cell + 1, _NODES), weight * share, size)
-    most = 2 * np.max(np.bincount(cell))
-    return nodes, result, np.full(size, np.max(slack) + UNIT * (most + 4))
-
-
 def _laplace_answers(epsilon: float, records: int, y: Array, weight: Array) -> Listed:
     """Return y of Laplace noise: E (y - s)_+ at nodes s is the lesser bound, its slope rises by masses."""
     tau, high = math.tanh(epsilon / 2), min(8 * math.sqrt(float(np.sum(weight * y * y))), 1.0)
@@ -325,8 +324,7 @@ def _laplace_answers(epsilon: float, records: int, y: Array, weight: Array) -> L
     excess = (1 + 1e-11) * (np.maximum(y - nodes[:, None], 0.0) @ weight)
     sticks = _laplace_sticks(epsilon, records, tau * near) / tau
     excess[:128] = np.minimum(excess[:128], (1 + 1e-11) * sticks + 1e-15)
-    slopes = np.append(np.diff(excess) / np.diff(nodes), 0.0)
-    above = np.maximum(np.diff(slopes), 0.0) * (1 + 1e-12)
+    above = np.maximum(np.diff(np.diff(excess) / np.diff(nodes), append=0.0), 0.0) * (1 + 1e-12)
     result = np.append(max(1 - float(np.sum(above)), 0.0), above)
     return nodes, result, np.full(len(nodes), 1e-11)
 
@@ -416,17 +414,15 @@ def shuffled_pair_law(randomizer: Randomizer, records: int, *, reverse: bool) ->
     change, ratio, p, slack = map(np.concatenate, zip(*parts, strict=True))
     kept = p > 0
     change, ratio, p, slack = (each[kept] for each in (change, ratio, p, slack))
-    loss = _log_ratio(change, ratio)
-    low, high, most = np.min(loss), np.max(loss), 1.0
-    if len(loss) > _NODES and high > low:  # merge outcomes of nearly one ratio
-        cell = np.minimum((_NODES * ((loss - low) / (high - low))).astype(int), _NODES - 1)
+    loss, most = _log_ratio(change, ratio), 1.0
+    if len(loss) > _NODES and np.ptp(loss) > 0:  # merge outcomes of nearly one ratio
+        cell = np.minimum((_NODES * ((loss - np.min(loss)) / np.ptp(loss))).astype(int), _NODES - 1)
         most = float(np.max(np.bincount(cell)))
         mass, *sums = (_added(cell, each, _NODES) for each in (p, p * change, p * ratio))
         p = mass[mass > 0]
         loss = _log_ratio(*(each[mass > 0] / p for each in sums))
         slack = np.full(len(p), np.max(slack) + UNIT * most)
-    position = UNIT * (256 + 4 * most) * epsilon + 1e-300
-    log_p = np.log(p)
+    position, log_p = UNIT * (256 + 4 * most) * epsilon + 1e-300, np.log(p)
     slack += UNIT * (8 + 8 * np.abs(log_p))
     if reverse:
         loss, log_p, slack = -loss, log_p + loss, slack + position + UNIT * np.abs(loss)
