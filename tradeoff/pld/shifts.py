@@ -37,10 +37,9 @@ class LaplaceLaw(PrivacyLossDistribution):
 
     @property
     def atoms(self) -> Atoms:
-        ends = np.array([-self.epsilon, self.epsilon])
-        log_p = np.log(0.5) + np.array([0.0, -self.epsilon])
+        ends = np.array(self.span)
         slack = np.full(2, (4 + 2 * self.epsilon) * UNIT)  # log 2 and a sum
-        return Atoms(ends, log_p, slack, 8 * UNIT * np.abs(ends))
+        return Atoms(ends, np.log(0.5) + np.array([0.0, -self.epsilon]), slack, 8 * UNIT * np.abs(ends))
 
     factor, units = 1.0, 0
     """Density between the ends over that of ``IntervalBase``, and the units to which it is known."""
@@ -48,8 +47,7 @@ class LaplaceLaw(PrivacyLossDistribution):
     def sketch(self) -> PlanningPoints:
         # A cell [a, a + h] has P-mass k e^-(a + h/2 + epsilon)/2 sinh(h/4); Q has e^(a + h/2) times that. The
         # P-mass is split between its left and right end as e^(h/2) to 1, so that both are kept.
-        size = 400  # cells between points of a sketch
-        loss, h = np.linspace(-self.epsilon, self.epsilon, size + 1), 2 * self.epsilon / size
+        loss, h = np.linspace(-self.epsilon, self.epsilon, 401), 2 * self.epsilon / 400
         cell = np.log(self.factor) + np.log(np.sinh(h / 4)) - (loss[:-1] + h / 2 + self.epsilon) / 2
         right = cell - np.logaddexp(0.0, h / 2)
         log_p = np.logaddexp(np.append(right + h / 2, -np.inf), np.append(-np.inf, right))
@@ -74,13 +72,12 @@ class LaplaceLaw(PrivacyLossDistribution):
 
     def _cells(self, edges: Array) -> Cells:
         # With w half the width of a cell [a, b], the excess Q - e^a P and the deficit P - e^-b Q are (1 -
-        # e^-w)^2/2 times e^((b - epsilon)/2) and e^(-(a + epsilon)/2).
+        # e^-w)^2/2 times e^((b - epsilon)/2) and e^(-(a + epsilon)/2). Differences of edges are known to a
+        # unit, expm1 and exp to 8 each; exponents, up to epsilon, to one, and epsilon itself to another; the
+        # product with the factor costs two.
         half = np.expm1(-np.diff(edges) / 2) ** 2 / 2
-        # Differences of edges are known to a unit, expm1 and exp to 8 each; exponents, up to epsilon, to one,
-        # and epsilon itself to another; the product with the factor costs two.
         slack = np.full(len(half), (34 + self.units + 4 * self.epsilon) * UNIT)
-        low, high = edges[:-1], edges[1:]
-        above, below = np.exp((high - self.epsilon) / 2), np.exp(-(low + self.epsilon) / 2)
+        above, below = np.exp((edges[1:] - self.epsilon) / 2), np.exp(-(edges[:-1] + self.epsilon) / 2)
         return Cells(self.factor * above * half, self.factor * below * half, slack)
 
 
@@ -125,15 +122,14 @@ class IntervalBase(AffineBase):
         return np.linspace(0.0 if self.half else -self.epsilon, self.epsilon, size)
 
     def nodes(self, component: Component, c: float, y: float | None, digits: float) -> QuadratureNodes | None:
-        epsilon = self.epsilon
         if y is None:
             return None
-        loss, weights = panel_rule(component, c, y, (0.0 if self.half else -epsilon, epsilon), 0.5)
+        start, epsilon = 0.0 if self.half else -self.epsilon, self.epsilon
+        loss, weights = panel_rule(component, c, y, (start, epsilon), 0.5)
         # Two products and two sums, and epsilon itself.
         logs = component.logs(loss, np.full(len(loss), 6 * UNIT * epsilon))
         log_p = weights + self.at(loss)[1] + logs.p
-        # Weights of 32 nodes are known to 64 units, their logarithms to 8 of themselves, and each of three
-        # sums to its size.
+        # Weights are known to 64 units, their logarithms to 8 of themselves, and three sums to their size.
         slack = 128 + 12 * np.abs(weights) + 8 * epsilon + 4 * np.abs(logs.p) + component.units
         return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * slack, logs.error, 1e-27)
 
@@ -145,7 +141,6 @@ class LaplaceBatch:
     laws: Sequence[LaplaceLaw]
 
     def transform(self, c: float, digits: float) -> Transform:
-        """Return the transform of the product; it is a closed form, known to all ``digits``."""
         return LaplaceTransform(self.laws, c)
 
 
@@ -289,10 +284,9 @@ class GumbelLaw(PrivacyLossDistribution):
         return -math.inf, self.theta * (1 + 8 * UNIT)
 
     def sketch(self) -> PlanningPoints:
-        t = np.append(0.0, np.geomspace(1e-5 * math.exp(-self.theta), self.least, 4000))
-        log_p = np.log(-np.expm1(-np.diff(t))) - t[:-1]
+        t = np.append(0.0, np.geomspace(1e-5 * math.exp(-self.theta), self.least, 4000))[::-1]
         loss = self.theta - math.expm1(self.theta) * (t[1:] + t[:-1]) / 2
-        return PlanningPoints(loss[::-1], log_p[::-1])
+        return PlanningPoints(loss, np.log(-np.expm1(np.diff(t))) - t[1:])
 
     def _rounding(self, edges: Array) -> Array:
         # For an edge L, m is known to 8 + theta units, and theta - L = m E costs the rest.
@@ -311,10 +305,8 @@ class GumbelLaw(PrivacyLossDistribution):
         5 times the difference.
         """
         theta, m = self.theta, math.expm1(self.theta)
-        start, w = (theta - edges[1:]) / m, np.diff(edges) / m
-        lift = math.exp(theta)
-        y = np.minimum(w * lift, 1.0)
-        k = np.arange(2.0, 26.0)  # terms left out are below 2/25! of the first
+        start, w, lift = (theta - edges[1:]) / m, np.diff(edges) / m, math.exp(theta)
+        y, k = np.minimum(w * lift, 1.0), np.arange(2.0, 26.0)  # terms left out are below 2/25! of the first
         share = -np.expm1((1 - k) * theta) / np.cumprod(k)
         falling, rising = (np.sum(share * (side * y)[:, None] ** k, axis=1) for side in (-1, 1))
         whole = np.exp(-m * w)
