@@ -68,17 +68,16 @@ class Density:
         low, high = max(support[0], -REACH), min(support[1], REACH)
         steps = 4.0 ** np.arange(-30.0, 31.0)
         near = [centre + scale * sign * steps for centre, scale in centres for sign in (-1.0, 1.0)]
-        even = np.linspace(low, high, 33) if high - low < REACH else np.zeros(0)
-        edges = np.unique(np.concatenate([-PROBES, PROBES, self.cuts, [low, high], even, *near]))
+        even = np.linspace(low, high, 33) if high - low < REACH else [low, high]
+        edges = np.unique(np.concatenate([-PROBES, PROBES, self.cuts, even, *near]))
         edges = edges[(edges >= low) & (edges <= high)]
         keep = ~((edges[:-1] < CLOSEST) & (edges[1:] > -CLOSEST))
-        start, stop, mass, error, _ = self._adapt(
-            edges[:-1][keep], edges[1:][keep], np.zeros(np.count_nonzero(keep))
-        )
-        # Panels without nodes: from 0 to twice ``half``, which is half of the extrapolated sum.
+        each = np.array([edges[:-1], edges[1:], np.zeros(len(keep))])[:, keep]
+        start, stop, mass, error, _ = self._adapt(*each)
+        # Panels without nodes have from 0 to twice ``half``.
         for low, high in ((-np.inf, -REACH), (-CLOSEST, 0.0), (0.0, CLOSEST), (REACH, np.inf)):
             if support[0] < high and low < support[1]:
-                half = _extrapolate(start, mass, low, high) / 2
+                half = _extrapolate((start + stop) / 2, mass, low, high) / 2
                 start, stop = np.append(start, max(low, support[0])), np.append(stop, min(high, support[1]))
                 mass, error = np.append(mass, half), np.append(error, half)
         order = np.argsort(start)
@@ -109,8 +108,7 @@ class Density:
     def bound_mass(self, x: ArrayLike, y: ArrayLike) -> Bounds:
         """Bound P(x < X < y), x <= y, by the panels inside and parts of the two at the ends.
 
-        Its error is relative to it but for the rounding of sums of all panels on the side of the smaller
-        tail.
+        The error is relative but for the rounding of sums of all panels on the side of the smaller tail.
         """
         edges, final = self.edges, len(self.mass) - 1
         first = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, final)
@@ -161,9 +159,8 @@ class Density:
             left, left_off = self._integrate(start, middle)
             right, right_off = self._integrate(middle, stop)
             difference = np.abs(left + right - mass)
-            # Relative difference of a panel from its parts at which it is accepted.
-            tolerance = 2e-13 * 2.0 ** max(depth - 8, 0)  # after 8 cuts noise is charged, not resolved
-            done = difference <= np.maximum(np.maximum(tolerance, known[owner]) * (left + right), rounding)
+            share = np.maximum(2e-13 * 2.0 ** max(depth - 8, 0), known[owner])  # 8 cuts on noise is charged
+            done = difference <= np.maximum(share * (left + right), rounding)
             done |= (middle <= start) | (middle >= stop)
             panels = np.array([start, stop, left + right, difference + rounding + TINY, owner])
             accepted.append(panels[:, done])
@@ -178,8 +175,8 @@ class Density:
             start, stop = np.append(start[more], middle[more]), np.append(middle[more], stop[more])
             mass, rounding = np.append(left[more], right[more]), np.append(left_off[more], right_off[more])
             owner = np.append(owner[more], owner[more])
-        begins, ends, masses, errors, owners = np.concatenate(accepted, axis=1)
-        return begins, ends, masses, errors, owners.astype(int)
+        start, stop, mass, error, owners = np.concatenate(accepted, axis=1)
+        return start, stop, mass, error, owners.astype(int)
 
     def _integrate(self, start: Array, stop: Array) -> tuple[Array, Array]:
         """Return integrals of the density over panels, and bounds on the rounding of nodes and exponentials.
@@ -190,9 +187,9 @@ class Density:
         x, half = _nodes(start, stop), (stop - start) / 2
         log = np.asarray(self._log_density(x.ravel())).reshape(x.shape) - self._log_total
         if not (log < 709.0).all():  # above, it is not a float
-            at = x[~(log < 709.0)][0]
+            at = f"{x[~(log < 709.0)][0]:.6g}"
             raise DomainError(
-                f"the density of {self.name} must be finite, but is not at {at:.6g}; place poles at 0"
+                f"the density of {self.name} must be finite, but is not at {at}; place poles at 0"
             )
         with np.errstate(all="ignore"):
             value, greatest = np.exp(log), np.max(log, axis=1)
@@ -202,22 +199,17 @@ class Density:
         return applied(value, _WEIGHTS) * half, rounding + moved
 
 
-def _extrapolate(start: Array, mass: Array, low: float, high: float) -> float:
+def _extrapolate(middle: Array, mass: Array, low: float, high: float) -> float:
     """Bound the mass between 0 and +-CLOSEST, or past +-REACH, from above.
 
     With m_1 the mass of the last step by a factor 4 up to there and m_2 that of the one before, r = m_1/m_2:
     the sum m_1 r/(1 - r) of a geometric series, doubled.
     """
-    side = 1.0 if high > 0 else -1.0
-    ends = CLOSEST * np.array([1.0, 4.0, 16.0]) if 0.0 in (low, high) else REACH / np.array([1.0, 4.0, 16.0])
-    at, sizes = np.where(np.sign(start) == side, np.abs(start), np.inf), []
-    for a, b in (np.sort(ends[:2]), np.sort(ends[1:])):
-        inside = (at >= a) & (at < b) if side > 0 else (at > a) & (at <= b)
-        sizes.append(float(np.sum(mass[inside])))
-    if sizes[0] == 0:
-        return 0.0
-    ratio = sizes[0] / sizes[1] if sizes[1] else np.inf
-    return 2 * sizes[0] * ratio / (1 - ratio) if ratio < 1 else np.inf
+    at, steps = (middle if high > 0 else -middle), np.array([1.0, 4.0, 16.0])
+    ends = CLOSEST * steps if 0.0 in (low, high) else REACH / steps
+    last, before = (float(np.sum(mass[(at > min(each)) & (at < max(each))])) for each in pairwise(ends))
+    ratio = last / before if before else np.inf
+    return 2 * last * ratio / (1 - ratio) if ratio < 1 else np.inf if last else 0.0
 
 
 def _nodes(start: Array, stop: Array) -> Array:
@@ -246,20 +238,18 @@ class RealLineLaw:
     """Law of L on its pieces, ``first`` being P and ``second`` Q.
 
     ``lost`` are the masses of P where q = 0 (L = -inf), and of Q where p = 0 (L = inf); ``unknown`` bounds
-    those of P and Q where nothing is known of L. ``extrema`` are the points between pieces, located among
-    ``evaluated`` points.
+    those where nothing is known of L. ``extrema`` lie between pieces, located among ``evaluated`` points.
     """
 
     first: Density
     second: Density
     pieces: tuple[Piece, ...]
-    lost: tuple[Bounds, Bounds]
-    unknown: tuple[float, float]
+    lost: Sequence[Bounds]
+    unknown: Sequence[float]
     extrema: tuple[float, ...] = ()
     evaluated: int = 0
 
     def reversed(self) -> RealLineLaw:
-        """Return the law of the other order of the pair."""
         pieces = tuple(Piece(x[::-1], -high[::-1], -low[::-1]) for x, low, high in self.pieces)
         return RealLineLaw(self.second, self.first, pieces, self.lost[::-1], self.unknown[::-1])
 
@@ -278,13 +268,11 @@ class RealLineLaw:
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
         """Return a lower and an upper bound on delta(eps) = sup_S Q(S) - e^eps P(S) for eps >= 0.
 
-        With S the points where L >= eps is certain, Q(S) - e^eps P(S) bounds delta from below (used up to eps
-        = 690), and so does (1 - e^-40) Q(L >= eps + 40). The first misses at most (1 - e^(eps - t)) Q of the
-        points between those where L < eps and those where L >= eps is certain, L being at most t there.
+        With S the points where L >= eps is certain, Q(S) - e^eps P(S) bounds delta from below (up to eps =
+        690, where e^eps is a float), and so does (1 - e^-40) Q(L >= eps + 40). The first misses at most (1 -
+        e^(eps - t)) Q of the points between those where L < eps and those in S, L being at most t there.
         """
-        steepest = 690.0  # epsilon up to which e^eps is a float
-        ahead = 40.0  # losses above eps at which q is more than 2^53 times e^eps p
-        n = len(epsilon)
+        n, steepest, ahead = len(epsilon), 690.0, 40.0
         losses = np.append(epsilon, epsilon + ahead)
         p, q, missed = (Bounds(np.zeros(size), np.zeros(size)) for size in (n, 2 * n, 2 * n))
         for piece in self.pieces:
@@ -392,16 +380,14 @@ def find_pieces(
     if bounded:
         least, most = min(min(one.low[1:-1]) for one in pieces), max(max(one.high[1:-1]) for one in pieces)
         pieces = [Piece(one.x, np.maximum(one.low, least), np.minimum(one.high, most)) for one in pieces]
-    ends_lost, ends_unknown = (lost[0], lost[1]), (unknown[0], unknown[1])
-    return RealLineLaw(p, q, tuple(pieces), ends_lost, ends_unknown, tuple(sorted(extrema)), len(x))
+    return RealLineLaw(p, q, tuple(pieces), lost, unknown, tuple(sorted(extrema)), len(x))
 
 
 def _scan(p: Density, q: Density, breaks: Sequence[float]) -> tuple[list[tuple[float, float]], Array]:
     """Return strips (low, high) where a density or a piece begins or ends, and the points to evaluate L at.
 
-    Ends and breaks are strips of width 0, rounded ends are a few units wide; where they overlap they are one.
-    Between two points at which different densities are 0 a strip reaches from one float to the next, by
-    bisection.
+    Ends and breaks are strips of width 0, rounded ends a few units wide; overlapping ones are one. Between
+    two points at which different densities are 0 a strip reaches from one float to the next, by bisection.
     """
     cuts = {
         (x - off, x + off)
@@ -452,8 +438,7 @@ def _underflows(side: Density, low: float, high: float) -> bool:
 def _find_extrema(p: Density, q: Density, x: Array) -> list[float]:
     """Return the floats at which L is locally greatest or least, where it changes by more than 4 errors.
 
-    A walk along x keeps the ``top`` and the ``bottom`` since the last extremum, and the ``way`` of L, 1 for
-    up.
+    A walk along x keeps the ``top`` and the ``bottom`` since the last extremum, and the ``way`` of L, +-1.
     """
     loss, margin = log_ratio(p, q, x)
     seen = np.isfinite(loss)
@@ -484,7 +469,7 @@ def _find_extrema(p: Density, q: Density, x: Array) -> list[float]:
 
 
 def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
-    """Return the piece between two ends, from the points ``x`` among them; two more are added at each end."""
+    """Return the piece between two ends, from the points ``x`` among them and two more at each end."""
     (first, second), (last_but, last) = _neighbours(low, 1.0), _neighbours(high, -1.0)[::-1]
     near = [y for y in (first, second, last_but, last) if np.isfinite(y)]
     inner = np.union1d(x, near)
@@ -508,9 +493,8 @@ def _piece(p: Density, q: Density, low: float, high: float, x: Array) -> Piece:
 def _loss_at_end(p: Density, q: Density, end: float, way: float, across: Array) -> tuple[float, float]:
     """Return L at an end and its error; ``across`` has the next point on the other side, if any.
 
-    The error is infinite where L changes more in the step up to the end than in the next one (``way`` 1:
-    above the end, -1: below), or is not known across: where both densities have a zero, L goes on up to it,
-    but they are below all floats.
+    The error is infinite where L changes more in the step up to the end (``way`` 1: from above) than in the
+    next one, or is not known across: L goes on up to a zero of both densities, which are below all floats.
     """
     if np.isinf(end) or np.isnan(log_ratio(p, q, across)[0]).any():
         return 0.0, np.inf
