@@ -56,6 +56,7 @@ class Block(NamedTuple):
     infinite: float  # mass of Q at the ratio infinity
     slack: float  # relative error of masses
     off: float  # relative error of ratios
+    merged: bool = False  # whether the law is below the true one, else above it
 
 
 @lru_cache(maxsize=16)
@@ -67,15 +68,14 @@ def allocated_laws(mu: float, steps: int) -> tuple[AtomicLaw, AtomicLaw]:
     made of such blocks. Below it goes to its mean: that pair is made of the true one. Where most ratios are
     near 1, bounds on puts and calls make the laws sharper (see the module).
     """
-    above = _mean(_single(max(mu, _LEAST), merged=False), steps, merged=False)
+    above = _mean(_single(max(mu, _LEAST), merged=False), steps)
     if mu < _LEAST:
         return _law(above), AtomicLaw(np.zeros(1), np.zeros(1))
-    below = _mean(_single(mu, merged=True), steps, merged=True)
+    below, laws = _mean(_single(mu, merged=True), steps), None
     spread = math.sqrt(math.log1p(math.expm1(mu * mu) / steps))  # of a lognormal ratio of this variance
     if 1e-6 < spread < 0.5 and mu < 3:  # puts of a larger mu take seconds
         laws = _sharper_laws(Allocation(mu, steps), spread, above, below)
-        return laws or (_law(above), _law(below))
-    return _law(above), _law(below)
+    return laws or (_law(above), _law(below))
 
 
 def _sharper_laws(
@@ -93,7 +93,7 @@ def _sharper_laws(
     strikes = np.stack([node - near, node, node + near])
     try:
         with np.errstate(all="ignore"):  # overflow is NaN or infinite, and claims nothing
-            puts = np.array([allocation.put_above(x) for x in strikes.ravel().tolist()])
+            puts = np.array([allocation.put(math.log1p(x), x, 1 + x) for x in strikes.ravel().tolist()])
     except (ArithmeticError, ValueError):
         return None
     corners, lines = [], []
@@ -189,8 +189,7 @@ def bound_gram(strategy: Any, bins: int, epochs: int) -> tuple[Array, Array]:
     """Return Gram matrices of bins, from above for |C|, from below for C, the lower triangular ``strategy``.
 
     Step t is in bin t mod bins, and a bin's vector is the sum of the columns of its steps; C is given whole,
-    or by its first column where it is Toeplitz. Sums of a bin have a term for each epoch, and products one
-    for each step; integers are exact.
+    or by its first column where it is Toeplitz. Sums have a term for each epoch, products one for each step.
     """
     steps, entries = bins * epochs, np.array(strategy)
 
@@ -203,17 +202,17 @@ def bound_gram(strategy: Any, bins: int, epochs: int) -> tuple[Array, Array]:
                 columns[t : t + len(values), t % bins] += values[: steps - t]
         return np.asarray(columns.T @ columns)
 
-    is_integer = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
+    is_exact = np.all(entries == np.rint(entries)) and steps * np.sum(np.abs(entries)) ** 2 < 2**53
     size = gram(np.abs(entries))
-    off = 0.0 if is_integer else (steps + 4 * epochs + 16) * UNIT * size
+    off = 0.0 if is_exact else (steps + 4 * epochs + 16) * UNIT * size
     return size + off, (gram(entries) if np.min(entries) < 0 else size) - off
 
 
 def group_bins(gram: Array, *, above: bool) -> Groups:
     """Return groups of neighbouring bins whose Gram matrix is above, or below, ``gram`` in every entry.
 
-    Below, negative entries count as 0. Of the sizes of groups tried it is the best: that with the least, or
-    the largest, variance of the mean ratio, the mean of e^(G_ij) - 1.
+    Below, negative entries count as 0. Of the sizes tried it is that with the least, or the largest, variance
+    of the mean ratio, the mean of e^(G_ij) - 1.
     """
     bins, off_diagonal, sign = len(gram), ~np.eye(len(gram), dtype=bool), 1 if above else -1
     best = math.inf, Groups(1, 1, 0.0, 0.0, 0.0)
@@ -247,14 +246,18 @@ def grouped_law(groups: Groups, *, merged: bool) -> AtomicLaw:
         return AtomicLaw(np.zeros(1), np.zeros(1))
     count, rest = divmod(steps, size)
 
-    def group_of(n: int) -> Block:
-        steps_of_group = _mean(_single(math.sqrt(single), merged=merged), n, merged=merged)
-        return _scaled(steps_of_group, group, merged=merged)
+    def with_factor(block: Block, variance: float) -> Block:
+        """Return the block of Y e^(Z - variance/2), Z independent and normal of that variance."""
+        factor = _single(math.sqrt(variance), merged=merged) if variance else None
+        return _combined(block, factor, np.multiply) if factor else block
 
-    mean = _mean(group_of(size), count, merged=merged)
+    def mean_of_group(n: int) -> Block:
+        return with_factor(_mean(_single(math.sqrt(single), merged=merged), n), group)
+
+    mean = _mean(mean_of_group(size), count)
     if rest:
-        mean = _joined(mean, 1 - rest / steps, group_of(rest), rest / steps, merged=merged)
-    return _law(_scaled(mean, common, merged=merged))
+        mean = _combined(_scaled(mean, 1 - rest / steps), _scaled(mean_of_group(rest), rest / steps), np.add)
+    return _law(with_factor(mean, common))
 
 
 def _law(block: Block) -> AtomicLaw:
@@ -271,13 +274,13 @@ def _law(block: Block) -> AtomicLaw:
     return AtomicLaw(loss, log_p, zero, infinite, slack, position=position)
 
 
-def _mean(block: Block, n: int, *, merged: bool) -> Block:
+def _mean(block: Block, n: int) -> Block:
     """Return the block of the mean of n independent ratios of a block, by halves."""
     if n == 1:
         return block
-    half = _mean(block, n // 2, merged=merged)
-    even = _joined(half, 0.5, half, 0.5, merged=merged)
-    return even if n % 2 == 0 else _joined(even, (n - 1) / n, block, 1 / n, merged=merged)
+    half = _scaled(_mean(block, n // 2), 0.5)
+    even = _combined(half, half, np.add)
+    return even if n % 2 == 0 else _combined(_scaled(even, (n - 1) / n), _scaled(block, 1 / n), np.add)
 
 
 @lru_cache(maxsize=16)
@@ -297,7 +300,7 @@ def _single(mu: float, *, merged: bool) -> Block:
     if merged:
         p, q = masses(cells, edges)
         some = (p > 0) & (q > 0)
-        return Block(q[some] / p[some], p[some], 0.0, slack, 2 * slack)
+        return Block(q[some] / p[some], p[some], 0.0, slack, 2 * slack, merged=True)
     fall = -np.expm1(-np.diff(edges))
     mass = cells.deficit / fall
     mass[1:] += cells.excess[:-1] / np.exp(inner) / fall[:-1]
@@ -305,13 +308,9 @@ def _single(mu: float, *, merged: bool) -> Block:
 
 
 def _spaced(low: float, high: float, scale: float, count: int = _RATIOS) -> Array:
-    """Return log-ratios as nodes between two, even within about ``scale`` of 0, sparser farther out.
-
-    A log-ratio of deviation ``scale`` has most of its mass there: its means are +-scale^2/2 under Q and P.
-    """
-    flat = scale * (1 + scale / 3)
-    start, end = (math.asinh(side / flat) for side in (low, high))
-    return np.asarray(flat * np.sinh(np.linspace(start, end, count)))
+    """Return log-ratios as nodes between two, even within about their deviation ``scale``, then sparser."""
+    flat = scale * (1 + scale / 3)  # means are +-scale^2/2 under Q and P
+    return np.asarray(flat * np.sinh(np.linspace(math.asinh(low / flat), math.asinh(high / flat), count)))
 
 
 def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
@@ -324,44 +323,27 @@ def _ends(ratio: Array, mass: Array) -> tuple[float, float]:
     return float(np.log(coarse[max(low, 0)])), float(np.log(coarse[min(high, len(coarse) - 1)]))
 
 
-def _joined(one: Block, first: float, two: Block, second: float, *, merged: bool) -> Block:
-    """Return the block of first Y_1 + second Y_2, independent ratios of two blocks by shares of the steps."""
-    infinite = first * one.infinite + second * two.infinite
-    x, y = one._replace(ratio=first * one.ratio), two._replace(ratio=second * two.ratio)
-    same = one is two and first == second
-    return _placed(x, y, np.add, infinite, max(one.off, two.off) + 8 * UNIT, same=same, merged=merged)
+def _scaled(block: Block, share: float) -> Block:
+    return block._replace(ratio=share * block.ratio, infinite=share * block.infinite)
 
 
-def _scaled(block: Block, variance: float, *, merged: bool) -> Block:
-    """Return the block of Y e^(Z - variance/2), Z independent and normal of that variance."""
-    if variance == 0:
-        return block
-    other = _single(math.sqrt(variance), merged=merged)
-    infinite, off = block.infinite + other.infinite, block.off + other.off + 8 * UNIT
-    return _placed(block, other, np.multiply, infinite, off, same=False, merged=merged)
-
-
-def _placed(
-    one: Block, two: Block, combine: np.ufunc, infinite: float, off: float, *, same: bool, merged: bool
-) -> Block:
-    """Return the block of ``combine`` (sums or products) of two independent ratios, on nodes of its own.
-
-    Of the two orders of different ratios of the ``same`` block one is enough, with twice the mass.
-    """
+def _combined(one: Block, two: Block, combine: np.ufunc) -> Block:
+    """Return the block of sums (np.add) or products of the independent ratios of two, on nodes of its own."""
+    infinite = one.infinite + two.infinite
+    off = (one.off + two.off if combine is np.multiply else max(one.off, two.off)) + 8 * UNIT
     # Nodes are placed by a sixteenth of all pairs: their ends, and the ``scale`` of a lognormal ratio of
-    # their variance.
+    # their variance, of ratios whose squares are floats.
     few, share = combine.outer(one.ratio[::4], two.ratio[::4]), np.outer(one.mass[::4], two.mass[::4])
     few, share = few.ravel(), share.ravel() / np.sum(share)
-    # Squares up to 1e300 are floats, and larger ratios do not change a spread.
     scale = float(np.sqrt(np.log1p(np.sum(share * (np.minimum(few, 1e150) - 1) ** 2))))
     nodes = np.append(0.0, np.exp(_spaced(*_ends(few, share), scale)))
-    if same:
+    if one is two:  # of the two orders of different ratios one is enough, with twice the mass
         i, j = np.tril_indices(len(one.ratio))
         ratio, mass = combine(one.ratio[i], one.ratio[j]), one.mass[i] * one.mass[j] * (2.0 - (i == j))
     else:
         ratio, mass = combine.outer(one.ratio, two.ratio).ravel(), np.outer(one.mass, two.mass).ravel()
     cell = np.searchsorted(nodes, ratio, side="right") - 1
-    if merged:  # the mass of a cell at its mean
+    if one.merged:  # the mass of a cell at its mean
         nearest = nodes[np.maximum(cell, 1)]  # from which ratios are measured: their means keep their digits
         sums = np.asarray(np.bincount(cell, mass, _RATIOS + 1), dtype=float)
         moved = np.bincount(cell, mass * (ratio - nearest), _RATIOS + 1)
@@ -370,7 +352,7 @@ def _placed(
         slack = one.slack + two.slack + UNIT * (int(np.max(np.bincount(cell))) + 16)
         # Of a mean of distances to a node, weighted by masses with this error.
         off += 4 * slack * float(np.max(np.abs(moved) / (nodes + moved)))
-        return Block(nodes + moved, sums, 0.0, slack, off)
+        return Block(nodes + moved, sums, 0.0, slack, off, merged=True)
     cell = np.minimum(cell, _RATIOS - 1)  # mass at both nodes of its cell, or above all partly at infinity
     left, right = nodes[cell], nodes[cell + 1]
     inside = np.minimum(ratio, nodes[-1])

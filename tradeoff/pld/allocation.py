@@ -74,37 +74,25 @@ STEEPEST = 20.0  # largest mu: above it, one step among many hides little
 
 
 class Cut(NamedTuple):
-    """chi(x) = exp(-e^(k (x - b))), b = ``at``, k = ``steep``; for the bulk, or for the ``jump``."""
+    """chi(x) = exp(-e^(k (x - b))), b = ``at``, k = ``steep``, of the bulk or the ``jump``; k = 0: no cut."""
 
-    at: float
-    steep: float
-    jump: bool
+    at: float = 0.0
+    steep: float = 0.0
+    jump: bool = False
+
+    @property
+    def is_bulk(self) -> bool:
+        return self.steep > 0 and not self.jump
+
+    def narrow(self, width: float, part: int) -> float:
+        """Return the lesser of a width and pi/(part k), up to which chi is bounded next to the line."""
+        return min(width, math.pi / part / self.steep) if self.steep else width
 
     def exponent(self, x: Any) -> Any:
-        """Return -log chi = e^(k (x - b)), cut at e^600, where chi is 0 all the same."""
+        """Return -log chi = e^(k (x - b)), cut at e^600, where chi is 0 all the same; 0 without a cut."""
+        if self.steep == 0:
+            return np.zeros(len(x))
         return np.exp(np.where(np.real(x) < self.at + 600 / self.steep, self.steep * (x - self.at), 600.0))
-
-
-class Table(NamedTuple):
-    """Estimates at increasing tilts ``rho``, good to 1e-3, the first from above.
-
-    ``power`` is t log E chi' e^(-rho R/t), without a cut log E e^(-rho Y); ``log`` is log(e^rho F(rho)): of E
-    e^(-rho (Y - 1)), all of it or that of the bulk (with chi' for chi) or of the jump.
-    """
-
-    rho: Array
-    power: Array
-    log: Array
-
-
-class Grid(NamedTuple):
-    """Nodes x of a trapezoid rule of step h, and bounds on its errors."""
-
-    x: Array  # real parts of the nodes
-    weight: Array  # h phi(x)
-    strip: float  # error of the step, relative to the integrals along the edges of the strip
-    left: float  # log of a bound on the integral left of the nodes
-    right: float  # and right of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,29 +151,20 @@ class Allocation:
     mu: float
     steps: int
 
-    narrow, enough = 1e-9, 4e-8
-    """Relative widths from which a call is cut in two, and at which no further cut is tried."""
-
-    def put(self, epsilon: float) -> tuple[float, float]:
-        """Bound E (K - Y)_+, K = e^epsilon, |epsilon| at most 700."""
-        return self._put(epsilon, math.expm1(epsilon), math.exp(epsilon))
-
-    def put_above(self, above: float) -> tuple[float, float]:
-        """Bound E (K - Y)_+ at K - 1 = ``above``, at least -0.99."""
-        return self._put(math.log1p(above), above, 1 + above)
-
-    def _put(self, epsilon: float, above: float, strike: float) -> tuple[float, float]:
-        line = self._line(None, self._line_loss(epsilon), -math.inf)
+    def put(self, epsilon: float, above: float, strike: float) -> tuple[float, float]:
+        """Bound E (K - Y)_+ at K = ``strike`` = e^epsilon, |epsilon| at most 700."""
+        line = self._line(Cut(), self._line_loss(epsilon), -math.inf)
         return _clipped(line.at(above, strike), max(above, 0.0), strike)
 
     def call(self, epsilon: float) -> tuple[float, float]:
         """Bound E (Y - K)_+ by the put + 1 - K, or in two parts where that is wider than 1e-9, relative."""
-        above, put = math.expm1(epsilon), self.put(epsilon)
+        above, strike = math.expm1(epsilon), math.exp(epsilon)
+        put = self.put(epsilon, above, strike)
         # K - 1 and each sum cost a few units of the larger one.
         units = 8 * UNIT * (abs(above) + put[1])
         call = _clipped((put[0] - above - units, put[1] - above + units), max(-above, 0.0), 1.0)
-        if above > 0 and call[1] - call[0] > self.narrow * call[1]:
-            low, high = self._cut_call(self._line_loss(epsilon), above, math.exp(epsilon))
+        if above > 0 and call[1] - call[0] > 1e-9 * call[1]:
+            low, high = self._cut_call(self._line_loss(epsilon), above, strike)
             call = max(call[0], low), min(call[1], high)
         return call
 
@@ -223,50 +202,54 @@ class Allocation:
             floor = math.log(min(max(jump[0], 1e12 * (jump[1] - jump[0]), 1e-300), 1.0))
             bulk = _clipped(self._line(inner, place, float(round(floor))).at(above, strike), 0.0, 1.0)
             low, high = max(low, bulk[0] + jump[0]), min(high, bulk[1] + jump[1])
-            if at == far or high - low <= self.enough * high:
+            if at == far or high - low <= 4e-8 * high:
                 break
         return low * (1 - 4 * UNIT), high * (1 + 4 * UNIT)
 
-    def _sizes(self, cut: Cut | None, epsilon: float) -> tuple[Array, Array]:
+    def _sizes(self, cut: Cut, epsilon: float) -> tuple[Array, Array]:
         """Return the tilts rho of a part, and about log |integrand| of a line through each.
 
         That is (e^epsilon - 1) rho + log E e^(-rho (Y - 1)) - 2 log |rho|; rho < 0 for a bulk, else rho > 0.
         """
         rho, _, log = self._table(cut)
-        side = rho < 0 if cut and not cut.jump else rho > 0
+        side = rho < 0 if cut.is_bulk else rho > 0
         return rho[side], (math.expm1(epsilon) * rho + log - 2 * np.log(np.abs(rho)))[side]
 
-    def _grid(self, c: float, aim: float, digits: float, cut: Cut | None) -> Grid:
-        """Return nodes for M on lines of real part c, whose ends miss e^-aim, right of a jump p e^-aim."""
-        mu, t, bulk = self.mu, self.steps, cut is not None and not cut.jump
+    def _grid(
+        self, c: float, aim: float, digits: float, cut: Cut
+    ) -> tuple[Array, Array, float, float, float]:
+        """Return nodes x for M on lines of real part c, whose ends miss e^-aim, right of a jump p e^-aim.
+
+        With their weights h phi(x), the error of the step relative to the integrals along the edges of the
+        strip, and the logs of bounds on the integrals left and right of the nodes.
+        """
+        mu, t = self.mu, self.steps
         a = self._shift(cut)
         h = 2 * math.pi * a / (digits + 2 * a * a)
         x = np.arange(-80.0, 80.25, 0.25)
         ratio = np.exp(np.minimum(mu * x - mu * mu / 2, 700.0)) * math.cos(mu * a)
         plain = (a * a - x * x) / 2  # of the 1 in expm1(-w)
-        exponent = cut.exponent(x) / 2 if cut and bulk else np.zeros(len(x))
+        exponent = cut.is_bulk * cut.exponent(x) / 2
         g = np.maximum(plain - c / t * (ratio - 1) - exponent, plain)
-        pull = -c / t * mu * ratio - (cut.steep if cut else 0.0) * exponent  # slope of g, plus x
+        pull = -c / t * mu * ratio - cut.steep * exponent  # slope of g, plus x
         # Not as far as a low bump next to the cut, left of which g rises, too.
         left = np.flatnonzero(np.logical_and.accumulate((g <= -aim) & (pull - x >= 1)))
-        share = math.log(self._masses(cut)[0]) if cut and cut.jump else 0.0
+        share = math.log(self._masses(cut)[0]) if cut.jump else 0.0
         right = np.flatnonzero((g <= share - aim) & (pull <= 0) & (x >= 1))
         if not (len(left) and len(right) and digits < 700):  # e^digits is no float
-            return Grid(np.zeros(1), np.ones(1), math.inf, math.inf, math.inf)
+            return np.zeros(1), np.ones(1), math.inf, math.inf, math.inf
         nodes = h * np.arange(math.floor(x[left[-1]] / h), math.ceil(x[right[0]] / h) + 1)
         weight = h / math.sqrt(2 * math.pi) * np.exp(-nodes * nodes / 2)
         strip = (1 + math.exp(2 * a * a)) / math.expm1(2 * math.pi * a / h)
-        return Grid(nodes, weight, strip, float(g[left[-1]]) + 0.7, float(g[right[0]]) + 0.7)
+        return nodes, weight, strip, float(g[left[-1]]) + 0.7, float(g[right[0]]) + 0.7
 
-    def _shift(self, cut: Cut | None) -> float:
+    def _shift(self, cut: Cut) -> float:
         """Return a, by which nodes x are moved down in the strip -2a <= Im x <= 0."""
-        return min(1.2, math.pi / 4 / self.mu, math.pi / 6 / cut.steep if cut else math.inf)
+        return cut.narrow(min(1.2, math.pi / 4 / self.mu), 6)
 
-    def _real_nodes(
-        self, digits: float, low: float, high: float, cut: Cut | None
-    ) -> tuple[Array, Array, float]:
+    def _real_nodes(self, digits: float, low: float, high: float, cut: Cut) -> tuple[Array, Array, float]:
         """Return nodes, weights and cos(mu a) for real tilts: e^-digits is missed of sums on |Im x| = a."""
-        a = min(1.2, math.pi / 6 / self.mu, math.pi / 6 / cut.steep if cut else math.inf)
+        a = cut.narrow(min(1.2, math.pi / 6 / self.mu), 6)
         h = 2 * math.pi * a / (digits + 1 + a * a / 2)
         x: Array = h * np.arange(math.floor(low / h), math.ceil(high / h) + 1, dtype=float)
         weight: Array = np.exp(-x * x / 2) * (h / math.sqrt(2 * math.pi))
@@ -290,15 +273,19 @@ class Allocation:
         return float(sums[0]), float(sums[1]), UNIT * float(np.max(np.sum(each * units, axis=1) / sums))
 
     @lru_cache(maxsize=64)  # noqa: B019 - few allocations are kept, by value
-    def _table(self, cut: Cut | None) -> Table:
-        """Return the table of a part (None: of all), at the tilts where sums over real nodes are good."""
+    def _table(self, cut: Cut) -> tuple[Array, Array, Array]:
+        """Return increasing tilts rho where sums over real nodes are good, and estimates, good to 1e-3.
+
+        The first, from above, is t log E chi' e^(-rho R/t), without a cut log E e^(-rho Y); the second is log
+        E e^(-rho (Y - 1)), all of it or that of the bulk (with chi' for chi) or of the jump.
+        """
         mu, t = self.mu, self.steps
         spread = math.sqrt(math.expm1(min(mu * mu, 700.0)) / t)
-        if cut is None:
+        if cut.steep == 0:
             top = max(1e3 * t * math.exp(min(9 * mu + mu * mu / 2, 500.0)), 300 / spread)
             least = max(0.01 * min(math.exp(-8 * mu - mu * mu / 2), 1 / spread), 1e-250)
             rho = np.geomspace(least, top, min(8 * math.ceil(math.log(top) - math.log(least)), 600))
-            x, weight, cosine = self._real_nodes(50.0, -min(36.0, 15 + 14 / mu), 16.0, None)
+            x, weight, cosine = self._real_nodes(50.0, -min(36.0, 15 + 14 / mu), 16.0, Cut())
             less = np.expm1(mu * x - mu * mu / 2)
             # t log E e^(-rho (R - 1)/t) by expm1, else by logarithms of R: a large rho has no digits left.
             near = rho * -less[0] < 50 * t
@@ -308,8 +295,8 @@ class Allocation:
             far = t * (most[:, 0] + np.log(np.sum(np.exp(exponent - most), axis=1)))
             power, log = np.append(centred - rho[near], far), np.append(centred, far + rho[~near])
             good = self._fits(rho, power / t, (0.0, 0.0), x, cosine)
-            return Table(rho[good], power[good], log[good])
-        plain = self._table(None)
+            return rho[good], power[good], log[good]
+        plain = self._table(Cut())
         if cut.jump:  # M^t (1 - (1 - part/M)^t), part = E (1 - chi) e^(-rho R/t)
             rho, power, log = (column[::2] for column in plain)
             x, weight, cosine = self._real_nodes(50.0, -16.0, math.sqrt(100 + cut.at**2), cut)
@@ -318,7 +305,7 @@ class Allocation:
             ends = math.log(3 * self._masses(cut)[0]), cut.steep * (x[0] - cut.at)
             good = self._fits(rho, part, ends, x, cosine)
             share = np.minimum(np.exp(part - power / t), 1 - UNIT)
-            return Table(rho[good], power[good], (log + np.log(-np.expm1(t * np.log1p(-share))))[good])
+            return rho[good], power[good], (log + np.log(-np.expm1(t * np.log1p(-share))))[good]
         most = min(300 * t * math.exp(mu * mu / 2 - mu * cut.at), 300 / spread)  # of -rho for the bulk
         rho = -np.geomspace(most, most * 1e-5, 140)
         digits = 80 + cut.at**2 / 2
@@ -331,7 +318,8 @@ class Allocation:
         good = np.isfinite(log) & (steep - digits + 2 <= (log - rho) / t - 12 - math.log(t))
         good &= -rho / t * np.exp(mu * x[-1]) <= exponent[-1] / 2
         columns = zip((rho, log - rho, log), plain, strict=True)  # for rho > 0, chi' <= 1
-        return Table(*(np.append(some[good], rest) for some, rest in columns))
+        rho, power, log = (np.append(some[good], rest) for some, rest in columns)
+        return rho, power, log
 
     def _fits(self, rho: Array, log: Array, ends: tuple[float, float], x: Array, cosine: float) -> Array:
         """Return a mask of the tilts before the first whose sum over nodes x misses more than 1e-5/t of it.
@@ -351,18 +339,18 @@ class Allocation:
         return np.asarray(np.logical_and.accumulate(good & np.isfinite(log)))
 
     @lru_cache(maxsize=256)  # noqa: B019 - few allocations are kept, by value
-    def _line(self, cut: Cut | None, epsilon: float, floor: float) -> Line:
+    def _line(self, cut: Cut, epsilon: float, floor: float) -> Line:
         """Return the line through the least integrand of a part, or right of it, where the period is shorter.
 
         ``floor`` is the log of an answer next to which that of the line may be negligible.
         """
-        t, bulk = self.steps, cut is not None and not cut.jump
+        t, bulk = self.steps, cut.is_bulk
         above, strike = math.expm1(epsilon), math.exp(epsilon)
         rho, power, _ = self._table(cut)
         tilts, size = self._sizes(cut, epsilon)
         k = int(np.argmin(size))
-        p = self._masses(cut)[0] if cut else 1.0
-        mass = 1.0 if cut is None or bulk else -math.expm1(t * math.log1p(-p))
+        p = self._masses(cut)[0] if cut.steep else 1.0
+        mass = -math.expm1(t * math.log1p(-p)) if cut.jump else 1.0
         most = math.log(mass) + (0.0 if bulk else max(epsilon, 0.0))
         answer = max(min(size[k] + math.log(abs(tilts[k])) - 1, most), floor, -700.0)  # about log f(K)
         if not bulk:
@@ -388,7 +376,7 @@ class Allocation:
         return Line(z, terms * weight, error * weight, inner, (above, strike), log_rest, parts, mass, other)
 
     def _place_end(
-        self, cut: Cut | None, c: float, h: float, strike: float, goal: float, start: float, p: float
+        self, cut: Cut, c: float, h: float, strike: float, goal: float, start: float, p: float
     ) -> tuple[float, float, int]:
         """Return the last frequency y summed, the log of a bound on the rest without |1 - q|^-m, and m.
 
@@ -397,11 +385,11 @@ class Allocation:
         """
         mu, t = self.mu, self.steps
         rho, power, _ = self._table(cut)
-        cap = min(math.pi / 2 / mu, math.pi / 3 / cut.steep if cut else math.inf)
+        cap = cut.narrow(math.pi / 2 / mu, 3)
         eta = np.geomspace(min(1e-3 * cap, 0.1 / math.sqrt(t)), cap, 50)[:, None]
         # Frequencies tried, up to the most nodes of a line.
-        y = np.geomspace(h, h * (2**13) / (4 if cut else 1), 300)
-        share, extra = ((t - 1) / t, math.log(3 * t * p)) if cut and cut.jump else (1.0, 0.0)
+        y = np.geomspace(h, h * (2**13) / (4 if cut.steep else 1), 300)
+        share, extra = ((t - 1) / t, math.log(3 * t * p)) if cut.jump else (1.0, 0.0)
 
         def sup(at: Array) -> Array:
             """Bound log of F from ``at`` on, by chords, which are above a convex function."""
@@ -430,40 +418,37 @@ class Allocation:
         end = place(best)[0]
         return float(y[end]), float(rest[end]), parts
 
-    def _bound_edges(self, c: float, cut: Cut | None) -> float:
+    def _bound_edges(self, c: float, cut: Cut) -> float:
         """Bound log of the integral of |e^-w phi| along both edges of the strip from above, less 2 a^2."""
         mu, t, (rho, power, _) = self.mu, self.steps, self._table(cut)
-        if cut and not cut.jump:
+        if cut.is_bulk:
             rise = np.array([-c / t * math.exp(mu * cut.at - mu * mu / 2)])
             return float(_largest_exponent(rise, mu, cut.steep, 0.5)[0]) + c / t
         lean = c * math.cos(2 * mu * self._shift(cut))
         # M falls: below the least tilt it is at most 1.
         return c / t + (float(np.interp(lean, rho, power)) / t + 1e-3 if lean > rho[0] else 0.0)
 
-    def _terms(
-        self, z: Complex, cut: Cut | None, above: float, strike: float, log: float
-    ) -> tuple[Complex, Array]:
+    def _terms(self, z: Complex, cut: Cut, above: float, strike: float, log: float) -> tuple[Complex, Array]:
         """Return e^(z (K - 1)) e^z F(z) z^-2 at the nodes of a line, and bounds on its errors.
 
         F is M^t, for the jump less that of the bulk; ``log`` is about log E e^-w at z = c. M is 1 + the
         ``mean`` of expm1(-w) over nodes where that is good (``centred``), or that of e^(-z R/t).
         """
-        mu, t, c, bulk = self.mu, self.steps, float(z[0].real), cut is not None and not cut.jump
+        mu, t, c, bulk = self.mu, self.steps, float(z[0].real), cut.is_bulk
         a, top = self._shift(cut), self._bound_edges(c, cut)
         centred = bulk or (top < 20 and log > -3)
         aim = 38 + math.log(t) - log
-        grid = self._grid(c, aim, aim + (max(top, 0.0) if centred else top), cut)
+        nodes, weight, step, *ends = self._grid(c, aim, aim + (max(top, 0.0) if centred else top), cut)
         lift = 0.0 if centred else c / t  # of expm1(-w) and e^-w, or of e^(-z R/t)
         # Missed by the step of the rule, and by its ends.
-        strip = (float(np.exp(top - lift)) + centred) * grid.strip
-        left, right = np.exp([grid.left - lift, grid.right - lift])
-        x, weight = grid.x - 1j * a, grid.weight * np.exp(1j * a * grid.x + a * a / 2)
+        strip, (left, right) = (float(np.exp(top - lift)) + centred) * step, np.exp(np.array(ends) - lift)
+        x, weight = nodes - 1j * a, weight * np.exp(1j * a * nodes + a * a / 2)
         ratio = np.expm1(mu * x - mu * mu / 2) + (0 if centred else 1)  # w t/z
-        exponent = cut.exponent(x) if cut else np.zeros(len(x))
+        exponent = cut.exponent(x)
         units_of = self._rounding(c, cut, x, np.abs(weight), ratio, exponent, centred=centred)
-        if cut and cut.jump:
+        if cut.jump:
             p, outside = self._masses(cut)[0], -np.expm1(-exponent) * weight
-            lost_out = 3 * p * strip + left * math.exp(cut.steep * (grid.x[0] - cut.at)) + 3 * right
+            lost_out = 3 * p * strip + left * math.exp(cut.steep * (nodes[0] - cut.at)) + 3 * right
             late = np.count_nonzero(ratio.real < 0)  # e^-w < 1 from there on: expm1 errs by units of 1
         inner = exponent if bulk else np.zeros(len(x))
         terms, error = np.empty(len(z), complex), np.empty(len(z))
@@ -484,7 +469,7 @@ class Allocation:
             units = 64 + 40 * np.abs(log_mean) + 8 * np.abs(here * shift)
             largest = np.exp((t - 1) * np.log(modulus + slip) + c * shift)
             off = np.where(known, t * slip, modulus + slip) * largest
-            if cut and cut.jump:  # a^t - b^t, a that mean and a - b the ``part`` outside of chi
+            if cut.jump:  # a^t - b^t, a that mean and a - b the ``part`` outside of chi
                 values[:, :late] += centred
                 values[:, late:] = np.exp(minus_w[:, late:])
                 part = np.sum(values * outside, axis=1)
@@ -500,14 +485,14 @@ class Allocation:
         return terms, error
 
     def _rounding(
-        self, c: float, cut: Cut | None, x: Any, size: Array, ratio: Any, exponent: Any, *, centred: bool
+        self, c: float, cut: Cut, x: Any, size: Array, ratio: Any, exponent: Any, *, centred: bool
     ) -> tuple[float, float, float, float]:
         """Return a, b for the rounding a + b |z|/t units of the mean of ``_terms``, and those of its part."""
-        mu, bulk = self.mu, cut is not None and not cut.jump
+        mu, bulk = self.mu, cut.is_bulk
         units = 64 + 2 * np.abs(x) ** 2  # of weights
         slope = 16 * np.abs(ratio) + 8 * (mu * np.abs(x) + mu * mu) * (np.abs(ratio) + 1)  # of w t/z
         bent = np.minimum(np.abs(exponent), 1e3)  # of -log chi, where chi is not 0
-        bent = bent * (8 + (8 * cut.steep * (np.abs(x - cut.at) + np.abs(x)) if cut else 0))
+        bent = bent * (8 + 8 * cut.steep * (np.abs(x - cut.at) + np.abs(x)))
         inner = exponent if bulk else np.zeros(len(x))
         damp = np.exp(-c / self.steps * ratio.real - inner.real)  # largest |e^-w chi|: y = 0
         each = bulk * (bent * damp + np.minimum(np.abs(inner), 1) * units * (damp + 1))
@@ -541,7 +526,7 @@ def hockey_stick(mu: float, steps: int, epsilon: float, *, reverse: bool) -> tup
     allocation = Allocation(resolved, steps)
     with np.errstate(all="ignore"):  # overflow is NaN or infinite, and claims nothing
         try:
-            low, high = allocation.put(-x) if reverse else allocation.call(x)
+            low, high = allocation.put(-x, math.expm1(-x), math.exp(-x)) if reverse else allocation.call(x)
         except (ArithmeticError, ValueError):  # far out there are lines that no float places
             low, high = 0.0, math.inf
     lift = math.exp(x) if reverse else 1.0
