@@ -86,16 +86,14 @@ class MixtureBase(Base):
 
     def _means(self, part: float, rest: float) -> tuple[float, float]:
         """Return the least and the greatest mean of rest P + part Q, which bound slopes of its logarithm."""
-        each = ((rest, self.pair.p_weights), (part, self.pair.q_weights))
-        lows, highs = zip(*(self.pair.ends(weights) for share, weights in each if share > 0), strict=True)
-        return min(lows), max(highs)
+        means = [*self.pair.p_ends] * (rest > 0) + [*self.pair.q_ends] * (part > 0)
+        return min(means), max(means)
 
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
         """Tabulate sets of cells of x, those where |dL/dx| is above a threshold, for 40 thresholds.
 
         Over runs of such cells, integration by parts of e^(iyL) w dx = h d(e^(iyL))/(iy), h = w/(dL/dx) the
-        *height*, leaves at most (heights at both ends + variation of h)/y. dL/dx = g e^l l'/(p q) over the
-        base.
+        *height*, leaves at most (heights at both ends + variation of h)/y. dL/dx = g e^l l'/(p q) over P.
         """
         pair, s = self.pair, self.pair.spread
         low, high = tilted_slopes(self._means(*component.b), self._means(*component.d), (c, c))
@@ -126,8 +124,7 @@ class MixtureBase(Base):
             log_height = np.minimum(log_w - log_steep - np.log(np.abs(slope)), TALLEST)
         height = np.exp(log_height)
         top = np.exp(np.minimum(_larger(log_height) + first * width, TALLEST))
-        # The variation in a cell is at most |h(b) - h(a)| and the mean of |x - t|, width/3, times |h''|
-        # width.
+        # The variation in a cell is at most |h(b) - h(a)| and width/3 (mean of |x - t|) times |h''| width.
         varied = np.abs(np.diff(height)) + width**2 / 3 * top * (first**2 + second)
         # log w lies at most width^2/8 of its second derivative below its chord.
         tilt = abs(1 - c) + abs(c)
@@ -161,17 +158,16 @@ class MixtureTransform(QuadratureTransform):
         |M(c + iy)| <= e^(a^2/2) cos(s a/2)^-falling int w e^(-y L' sin(s a)/s) dx,   w = p^(1-c) q^c,
 
     which decreases in y: as fast as w where L' is below 1/y, while integration by parts gives no more than
-    1/y. ``SURE`` is more than the rounding of slopes, logarithms and sums of spreads up to 100: 1e6
-    units.
+    1/y. ``SURE`` is more than the rounding of slopes, logarithms and sums of spreads up to 100: 1e6 units.
     """
 
     def __init__(self, law: PrivacyLossDistribution, pair: MixturePair, c: float, digits: float) -> None:
         super().__init__(law, c, digits)
-        self.pair, self._ends = pair, (pair.ends(pair.p_weights), pair.ends(pair.q_weights))
+        self.pair = pair
 
     def far(self, y: float) -> float:
         # log |rho| <= log sum mass e^(-y rate sin(s a)/s) + growth over cells, for the best a.
-        (s, (p, q)), (rate, mass), result = (self.pair.spread, self._ends), self._cells, 0.0
+        s, p, q, (rate, mass), result = self.pair.spread, self.pair.p_ends, self.pair.q_ends, self._cells, 0.0
         falling = max(0.0, -self.c) * (q[0] < q[1]) + max(0.0, self.c - 1) * (p[0] < p[1])
         # The first decays most, the last grows least; above 1.5 e^(a^2/2) grows faster than all decays.
         for share in (0.5, 0.3, 0.1):
@@ -190,9 +186,8 @@ class MixtureTransform(QuadratureTransform):
         mean of p less x, and c L'; L' varies by e^(2 s t) over t at most. Past the last point (log w)' is
         below -9 and falls as -x: the mass there is below w/9.
         """
-        s, (p, q) = self.pair.spread, self._ends
-        slopes = [self.c * slope_q + (1 - self.c) * slope_p for slope_q in q for slope_p in p]
-        reach = 9.0  # deviations past the steepest tilt where w is a tail of e^-40
+        s, reach = self.pair.spread, 9.0  # deviations past the steepest tilt where w is a tail of e^-40
+        slopes = [self.c * q + (1 - self.c) * p for q in self.pair.q_ends for p in self.pair.p_ends]
         low, high = min(slopes) - reach, max(slopes) + reach
         # In 64 cells a deviation w and L' vary by e^(1/16) or so.
         x = np.linspace(low, high, min(int((high - low) * 64 * (1 + s)), _FINEST) + 1)
@@ -215,13 +210,11 @@ class Piece(PrivacyLossDistribution):
 
     def __init__(self, pair: MixturePair, span: tuple[float, float]) -> None:
         self.pair, self.line = pair, span
-        known = pair.logs(np.array(span))
-        self.ends, self.end_errors = known.loss.tolist(), known.error
+        _, self.ends, _, self.end_errors = pair.logs(np.array(span))
 
     @property
     def span(self) -> tuple[float, float]:
-        low, high = self.ends
-        return low, high
+        return float(self.ends[0]), float(self.ends[1])
 
     def sketch(self) -> PlanningPoints:
         raise NotImplementedError
@@ -229,8 +222,8 @@ class Piece(PrivacyLossDistribution):
     @property
     def next_to_ends(self) -> tuple[float, float]:
         # At an extremum L is flat: 64 errors away its width is known to 1/128.
-        low, high = super().next_to_ends
-        return low + float(64 * self.end_errors[0]), high + float(64 * self.end_errors[1])
+        low, high = np.array(super().next_to_ends) + 64 * self.end_errors
+        return float(low), float(high)
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
@@ -288,8 +281,8 @@ class Piece(PrivacyLossDistribution):
         s |Im x| is below 1.1, s the spread of the means, so that neither density vanishes, and the sum of the
         moduli of both parts of L' grows by at most e^5.
         """
-        if self.pair.spread > 125:
-            most = f"means {self.pair.spread:.6g} deviations apart, above 125"
+        if (spread := self.pair.spread) > 125:
+            most = f"means {spread:.6g} deviations apart, above 125"
             raise SizeError(f"cells of a law with {most}, take too many panels; give a larger sigma")
         x = np.maximum.accumulate(self.place(edges)[0])
         ends = self.pair.logs(x)
@@ -309,7 +302,7 @@ class Piece(PrivacyLossDistribution):
                 excess, deficit = (np.exp(log) * -np.expm1(-gap) for log, gap in (above, below))
             return excess.reshape(point.shape), deficit.reshape(point.shape)
 
-        rate = _larger(self.pair.farthest(x)) + 2 * self.pair.spread + 1
+        rate = _larger(self.pair.farthest(x)) + 2 * spread + 1
         excess, deficit = integrate(integrands, x[:-1], x[1:], rate)
         # Without the limits of its cell the excess is the integral of q - e^a p, an entire function, and L
         # leaves it by at most ``off``, its distance from the edges at both ends; at the nodes L is known to
@@ -327,8 +320,8 @@ class MixtureLaw(PrivacyLossDistribution):
     """The law of L of a pair, by the pieces of the line along which L rises or falls (those mirrored)."""
 
     def __init__(self, pair: MixturePair) -> None:
-        even = all(a == -b for a, b in zip(pair.at, pair.at[::-1], strict=True))
-        self.pair, self.symmetric = pair, even and pair.p_weights == pair.q_weights[::-1]
+        even = np.array_equal(pair.at, -pair.at[::-1])
+        self.pair, self.symmetric = pair, even and np.array_equal(pair.p_weights, pair.q_weights[::-1])
 
     @cached_property
     def pieces(self) -> list[Piece]:
@@ -409,8 +402,8 @@ class MixtureLaw(PrivacyLossDistribution):
         (p, _, gain), (bottom, top) = self.pair.weight_bounds, self.pair.limits
 
         def loss(x: Array) -> Bounds:
-            known = self.pair.logs(x)
-            return Bounds(known.loss - known.error, known.loss + known.error)
+            _, middle, _, error = self.pair.logs(x)
+            return Bounds(middle - error, middle + error)
 
         def test(x: Array) -> Bounds:
             """Bound Q(X > x) - e^L(x) P(X > x), which falls as x grows."""

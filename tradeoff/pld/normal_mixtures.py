@@ -12,14 +12,14 @@ whose error scales with the d_i, however small a sampling rate makes them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.balls import log_quotient, lower_float, to_bounds
 from tradeoff.errors import SizeError
@@ -41,11 +41,11 @@ class Logs(NamedTuple):
 
 @dataclass(eq=False)
 class MixturePair:
-    """P = sum p_i N(m_i, 1) and Q = sum q_i N(m_i, 1): increasing means ``at``, all as fractions."""
+    """P = sum p_i N(m_i, 1) and Q = sum q_i N(m_i, 1): increasing means ``at``, all arrays of fractions."""
 
-    at: tuple[Fraction, ...]
-    p_weights: tuple[Fraction, ...]
-    q_weights: tuple[Fraction, ...]
+    at: NDArray[np.object_]
+    p_weights: NDArray[np.object_]
+    q_weights: NDArray[np.object_]
 
     @classmethod
     def of(
@@ -55,26 +55,25 @@ class MixturePair:
 
         It is mirrored at 0 where all ratios of weights fall, so that L can increase.
         """
-        means = sorted({*null, *alternative})
-        middle, none = (means[0] + means[-1]) / 2, Fraction(0)
-        p, q = (tuple(side.get(a, none) for a in means) for side in (null, alternative))
-        pair = cls(tuple((a - middle) / sigma for a in means), p, q)
+        at = np.array(sorted({*null, *alternative}), dtype=object)
+        p, q = (np.array([side.get(a, Fraction(0)) for a in at], object) for side in (null, alternative))
+        pair = cls((at - (at[0] + at[-1]) / 2) / sigma, p, q)
         return pair if pair.steps[0].any() else pair.mirrored()
 
     def mirrored(self) -> MixturePair:
-        """Return the pair mirrored at 0."""
-        return MixturePair(tuple(-m for m in self.at[::-1]), self.p_weights[::-1], self.q_weights[::-1])
+        return MixturePair(-self.at[::-1], self.p_weights[::-1], self.q_weights[::-1])
 
     def __post_init__(self) -> None:
-        # Means, distances of neighbours, weights of P and Q, and their differences, each rounded once.
-        self.means, self.p, self.q = map(_floats, (self.at, self.p_weights, self.q_weights))
-        self.gaps = _floats(b - a for a, b in pairwise(self.at))
-        self.d = _floats(q - p for p, q in zip(self.p_weights, self.q_weights, strict=True))
+        at, p, q = self.at, self.p_weights, self.q_weights
+        # Means, weights of P and Q, their differences, and distances of neighbours, each rounded once.
+        each = at, p, q, q - p, np.diff(at)
+        self.means, self.p, self.q, self.d, self.gaps = (exact.astype(float) for exact in each)
+        # The least and the greatest mean that P has, and those of Q.
+        self.p_ends, self.q_ends = (self.means[side > 0][[0, -1]].tolist() for side in (p, q))
         # Bound on the distance of any two means, and so on |L'|.
         self.spread = float(self.means[-1] - self.means[0]) * (1 + 4 * UNIT)
         # How far r_i = q_i/(p_i + q_i) rises from mean to mean, and how far it falls.
-        share = [q / (p + q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
-        rise = _floats(after - before for before, after in pairwise(share))
+        rise = np.diff(q / (p + q)).astype(float)
         self.steps = np.maximum(rise, 0.0), np.maximum(-rise, 0.0)
         # Whether r_i, and so the ratio of the weights, increases: then L increases, as normal kernels are
         # totally positive (Karlin, Total Positivity, 1968, chapter 1, section 3: variation diminishes).
@@ -101,12 +100,10 @@ class MixturePair:
         return min(each.lower for each in self.log_ratios), max(each.upper for each in self.log_ratios)
 
     @cached_property
-    def weight_bounds(self) -> tuple[Bounds, Bounds, Bounds]:
+    def weight_bounds(self) -> list[Bounds]:
         """Bounds on the weights of P, of Q and on their differences, as columns."""
-        gains = [q - p for p, q in zip(self.p_weights, self.q_weights, strict=True)]
-        sides = (zip(*map(rational, each), strict=True) for each in (self.p_weights, self.q_weights, gains))
-        p, q, d = (Bounds(*(np.array(side)[:, None] for side in each)) for each in sides)
-        return p, q, d
+        sides = self.p_weights, self.q_weights, self.q_weights - self.p_weights
+        return [Bounds(*np.array([tuple(rational(w)) for w in side]).T[:, :, None]) for side in sides]
 
     def mass(self, weight: Bounds, x: Array, side: float) -> Bounds:
         """Bound sum_i w_i Phi(side (m_i - x)): the mass above x for ``side`` 1, below it for -1."""
@@ -120,9 +117,8 @@ class MixturePair:
     def without_rare_means(self, most: float) -> tuple[MixturePair, float, float]:
         """Return the pair (P*, Q*), and how much of P and of Q they lack, each at most ``most``.
 
-        L increases. Q* is Q given that the mean is not one of the greatest, which only Q has; P* is P given
-        that it is not one of the least, which only P has. Tests {L > t} reject Q* less often, and P* more
-        often.
+        L increases. Q* is Q without some of the greatest means, which only Q has; P* is P without some of the
+        least, which only P has. Tests {L > t} reject Q* less often, and P* more often.
         """
         first, last, low, high = 0, len(self.at), Fraction(0), Fraction(0)
         while not self.q_weights[first] and low + self.p_weights[first] <= most:
@@ -132,18 +128,12 @@ class MixturePair:
         if not (low or high) or not self.monotone:
             return self, 0.0, 0.0
         at, p, q = (side[first:last] for side in (self.at, self.p_weights, self.q_weights))
-        middle = (at[0] + at[-1]) / 2
-        p, q = tuple(w / (1 - low) for w in p), tuple(w / (1 - high) for w in q)
-        return MixturePair(tuple(a - middle for a in at), p, q), float(low), float(high)
+        pair = MixturePair(at - (at[0] + at[-1]) / 2, p / (1 - low), q / (1 - high))
+        return pair, float(low), float(high)
 
     def farthest(self, x: Array) -> Array:
         """Return the distance from each x to its farthest mean."""
         return np.asarray(np.maximum(np.abs(x - self.means[0]), np.abs(x - self.means[-1])))
-
-    def ends(self, weights: tuple[Fraction, ...]) -> tuple[float, float]:
-        """Return the least and the greatest mean that has weight."""
-        bounds = [float(m) for m, w in zip(self.means, weights, strict=True) if w > 0]
-        return bounds[0], bounds[-1]
 
     def _chunks(self, x: Array) -> Iterator[tuple[slice, Index, Array]]:
         """Yield slices of x with the nearest means r and the exponents u_i, a row for every mean."""
@@ -179,10 +169,9 @@ class MixturePair:
         return result
 
     def _sum_error(self, log_weights: Array, value: Array, u: Array, off: Array) -> Array:
-        """Bound the error of ``value`` = log sum w_i e^(u_i): of exponents, by their shares, and rounding.
+        """Bound the error of ``value`` = log sum w_i e^(u_i), u_i known to ``off``: by their shares.
 
-        Exponents, u_i known to ``off``, are a logarithm known to 8 units and u_i; their sum, exponentials and
-        k sums cost 20 + k, a logarithm and a last sum 10 of the value.
+        Logarithms are known to 8 units; sums and exponentials cost 20 + k, a logarithm 10 of the value.
         """
         bounds = np.isfinite(log_weights)
         log, u, off = log_weights[bounds, None], u[bounds], off[bounds]
@@ -225,7 +214,7 @@ class MixturePair:
         return rise - fall, rise + fall
 
     def extrema(self, reach: float) -> Array:
-        """Return the turning points of L, increasing, from ``reach`` below all means to ``reach`` above them.
+        """Return the turning points of L, increasing, up to ``reach`` outside of all means.
 
         With s the ``spread`` and n >= |L'| the second of ``slopes``, |L''| <= 2 s n and |n'| <= 2 s n: L'
         keeps its sign in a cell of width w that has an end with |L'| > n (e^(2 s w) - 1). Other cells are
@@ -285,10 +274,6 @@ def _double_sum(each: Array, steps: Array, gaps: Array, add: np.ufunc, times: np
     right[:-1] = add.accumulate(times(step, after)[::-1], axis=0)[::-1][1:]
     both = add(times(left, after), times(before, right))
     return np.asarray(add.reduce(times(gap, both), axis=0))
-
-
-def _floats(numbers: Iterable[Fraction]) -> Array:
-    return np.array([float(number) for number in numbers])
 
 
 def _sum(weights: Array, each: Array) -> Array:
