@@ -19,9 +19,8 @@ from tradeoff.accounting.contour.line import (
     _POLYNOMIAL_BELOW,
     Chernoff,
     ContourLine,
-    chernoff_epsilon,
 )
-from tradeoff.accounting.contour.place import LEFT
+from tradeoff.accounting.contour.place import LEFT, Placement
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import binomial_law
 from tradeoff.pld.gaussian import GaussianLaw
@@ -40,7 +39,7 @@ def test_chernoff_bound_of_gaussian_power_holds_truth(mu, z, n):
     assert truth <= bound
     assert bound <= 1e6 * truth or bound < 1e-290
     if float(truth) > 1e-290:
-        assert chernoff_epsilon(laws, counts, lines.cumulant, float(truth)) >= x * (1 - 1e-12)
+        assert lines.factors.epsilon_ceiling(lines.cumulant, float(truth)) >= x * (1 - 1e-12)
 
 
 MIXED = MixturePLD([(0.25, binomial_law(0.216, 27)), (0.75, GaussianLaw(0.0061))])
@@ -116,7 +115,8 @@ def drawn(size, c):
     log = rng.uniform(-30, 0, size) + 1j * rng.uniform(-9, 9, size)
     log[0], log.real[-7::-97] = 0, -np.inf
     sides = Chernoff(c / 2, 0.0), Chernoff(2 * c, 0.0)
-    return ContourLine(c, 0.0, 0.0, MEAN, 0.0, STEP, log, np.zeros(size), 0.0, *sides, TAU, 1.0)
+    place = Placement(c, c / 2, 2 * c, STEP, 0.0, 0.0, TAU, 1.0)
+    return ContourLine(place, 0.0, 0.0, MEAN, 0.0, log, np.zeros(size), 0.0, *sides)
 
 
 def summed(line, kernel, x):
@@ -124,10 +124,10 @@ def summed(line, kernel, x):
     total = arb(0)
     for k, log in enumerate(line.log.tolist()):
         if log.real > -math.inf:
-            y = arb(line.step) * k
+            y = arb(line.place.step) * k
             turn = acb(0, (arb(line.mean) - x) * y)
-            total += (kernel(acb(line.c, y)) * (acb(log) + turn).exp()).real / (1 if k else 2)
-    return total * line.step / arb.pi()
+            total += (kernel(acb(line.place.c, y)) * (acb(log) + turn).exp()).real / (1 if k else 2)
+    return total * line.place.step / arb.pi()
 
 
 def added(powers, factor, z):
@@ -191,7 +191,7 @@ def test_beyond_last_node_bounds_integral(share, last):
     """The product is as large as the bound on it allows: its integrals are known."""
     cut = share * math.exp(-(last**2) / 2)
     line = drawn(64, 1.5)
-    line = replace(line, tail_bound=cut, step=last / TAU / 63)
+    line = replace(line, tail_bound=cut, place=line.place._replace(step=last / TAU / 63))
     for result, (powers, factor) in zip(line._truncation.tolist(), line._polynomials, strict=True):
         with mp.workdps(20):
 
@@ -210,9 +210,10 @@ def test_alias_of_large_exponents_is_not_rounded_down(x, seed):
     draw = np.random.default_rng(seed)
     side = Chernoff(1.5 + draw.uniform(0.01, 0.5), 0.0)
     side = side._replace(log_m=(side.c - 1.5) * x + draw.uniform(-9, 9))
-    line = replace(drawn(64, 1.5), right=side, step=draw.uniform(0.01, 0.5))
+    line = drawn(64, 1.5)
+    line = replace(line, right=side, place=line.place._replace(step=draw.uniform(0.01, 0.5)))
     c = arb(side.c)
-    fall = (-(c - line.c) * 2 * arb.pi() / line.step).exp()
+    fall = (-(c - line.place.c) * 2 * arb.pi() / line.place.step).exp()
     kappa = ((c - 1) / c) ** (c - 1) / c
-    alias = kappa * (side.log_m - (c - line.c) * x).exp() * fall / (1 - fall)
+    alias = kappa * (side.log_m - (c - line.place.c) * x).exp() * fall / (1 - fall)
     assert alias <= line._alias(side, np.array([x]))[0]

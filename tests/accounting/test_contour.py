@@ -19,7 +19,7 @@ from tests.truth.continuous import Gaussian, Laplace
 from tests.truth.operators import Product, Subsampled
 from tests.truth.operators import ReversedPLD as TruthReversed
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.accounting.contour.line import evaluate_line, stays_below
+from tradeoff.accounting.contour.line import Factors, stays_below
 from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.engine import supremum
 from tradeoff.intervals.bounds import Bounds
@@ -307,31 +307,31 @@ NEEDED = {
 def test_psi_for_any_placement_holds_truth(case, data):
     (spec, n), law = case, built(case[0]).laws()[0]
     size, truth = math.sqrt(n) * Cumulant([(law.sketch(), 1)])(0.5)[2] ** 0.5, Product(((spec, n),)).delta
-    line = evaluate_line([law], [n], data.draw(foolish(size)))
+    line = Factors([law], [n]).line(data.draw(foolish(size)))
     if line is None:
         return
     x = np.abs(line.mean + size * np.array([-2.0, 0.0, 1.5]))
     low, high = line.psi(x)
     for at, below, above in zip(x, low, high, strict=True):
         delta = digits(truth(float(at)))
-        if line.c > 1 or delta < 1 - mp.mpf(10) ** -20:
-            assert below <= (delta if line.c > 1 else 1 - delta) <= above
+        if line.place.c > 1 or delta < 1 - mp.mpf(10) ** -20:
+            assert below <= (delta if line.place.c > 1 else 1 - delta) <= above
 
 
 @pytest.mark.parametrize(("mu", "aim", "x"), NEEDED.values(), ids=NEEDED)
 def test_psi_where_an_error_term_is_needed_holds_truth(mu, aim, x):
-    (low,), (high,) = evaluate_line([GaussianLaw(mu)], [1], aim).psi(np.array([x]))
+    (low,), (high,) = Factors([GaussianLaw(mu)], [1]).line(aim).psi(np.array([x]))
     assert low <= digits(Gaussian(mu).delta(x)) <= high
 
 
 def test_line_of_many_rounds_errs_within_bounds():
     """1e9 rounds of a law known by points: nodes are within their errors, not within a millionth."""
     mu, n, aim = 1e-4, 10**9, Placement(3.0, 1.5, 8.0, 0.1, 1e-15, 1e6, 0.0, 3.0)
-    line, off = evaluate_line([ReversedPLD(ReversedPLD(GaussianLaw(mu)))], [n], aim), np.empty(30)
+    line, off = Factors([ReversedPLD(ReversedPLD(GaussianLaw(mu)))], [n]).line(aim), np.empty(30)
     with mp.workdps(40):
-        c, m = mp.mpf(line.c), n * mp.mpf(mu) ** 2 / 2
+        c, m = mp.mpf(line.place.c), n * mp.mpf(mu) ** 2 / 2
         for k in range(30):
-            z = mp.mpc(c, line.step * k)
+            z = mp.mpc(c, line.place.step * k)
             true = mp.exp(m * (z * z - z - c * (c - 1)) - mp.mpc(0, z.imag * mp.mpf(line.mean)))
             off[k] = abs(true - mp.exp(mp.mpc(line.log[k])))
     assert np.all(off <= line.error[:30])
@@ -339,12 +339,12 @@ def test_line_of_many_rounds_errs_within_bounds():
 
 
 @given(st.permutations(range(3)))
-def test_evaluate_line_for_any_order_of_factors_agrees(order):
+def test_line_for_any_order_of_factors_agrees(order):
     """Randomised response revives at distant frequencies: what is left of the others there is a comb."""
     laws = [binomial_law(0.5, 1), SubsampledPLD(GaussianLaw(1.0), 1e-4), GaussianLaw(0.25)]
     counts, aim, psi = [300, 15000, 1], Placement(1.5, 1.1, 3.0, 0.002, 1e-13, 1e9, 0.0, 10.0), []
     for which in ([1, 2, 0], order):
-        line = evaluate_line([laws[i] for i in which], [counts[i] for i in which], aim)
+        line = Factors([laws[i] for i in which], [counts[i] for i in which]).line(aim)
         psi.append([float(side[0]) for side in line.psi(np.array([line.mean]))])
     (low, high), (below, above) = psi
     assert low <= above

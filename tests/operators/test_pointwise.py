@@ -17,7 +17,7 @@ from tests.truth.built import built
 from tests.truth.claims import check
 from tests.truth.continuous import Gaussian
 from tests.truth.operators import Group, Maximum, Product, ReversedPLD, Subsampled
-from tradeoff.accounting.contour import engine as contour
+from tradeoff.accounting.contour.line import Factors
 from tradeoff.accounting.lattice.engine import LatticeEngine
 from tradeoff.errors import DomainError, PrecisionError
 
@@ -184,11 +184,11 @@ def test_envelope_beta_takes_few_contours(alpha, monkeypatch):
     """Its supremum is sampled where those of the orders are expected, and each sample may take a line."""
     drawn = []
 
-    def counted(*args, draw=contour.evaluate_line):
+    def counted(*args, draw=Factors.line):
         drawn.append(args)
         return draw(*args)
 
-    monkeypatch.setattr(contour, "evaluate_line", counted)
+    monkeypatch.setattr(Factors, "line", counted)
     order = to.subsample(to.Gaussian(1), 0.01) ** 1000
     low, high = order.symmetrise(assume="either-order").bounds(alpha)
     assert high - low <= 1e-9 * high
@@ -206,7 +206,7 @@ def test_envelope_takes_the_larger_order_alone(monkeypatch):
     order = reduce(matmul, (to.subsample(to.Gaussian(1 / s), 0.02) for s in np.linspace(0.6, 0.9, 30)))
     expected = order.bounds.epsilon(1e-9)
     assert (~order).sup_loss < expected.lower
-    monkeypatch.setattr(contour, "try_chernoff", None)
+    monkeypatch.setattr(Factors, "_chernoff", None)
     assert order.symmetrise(assume="either-order").bounds.epsilon(1e-9) == expected
 
 

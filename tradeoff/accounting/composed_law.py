@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.accounting.contour.line import Chernoff, ContourLine, evaluate_line, try_chernoff
+from tradeoff.accounting.contour.line import Chernoff, ContourLine, Factors
 from tradeoff.accounting.contour.place import Placement
-from tradeoff.accounting.options import Cache
 from tradeoff.intervals.bounds import Array, Complex, Index
 from tradeoff.pld.batched import batch_factors, sketches
 from tradeoff.pld.cumulant import Cumulant
@@ -45,14 +44,14 @@ class CellLine:
     """Nodes in a row."""
 
     def __init__(self, line: ContourLine, blur: float) -> None:
-        self.c, self.log_m, self.line, self.blur = line.c, line.log_m, line, blur
-        y = line.step * np.arange(len(line.log), dtype=float)
-        weight = np.where(y > 0, 1.0, 0.5) * (line.step / np.pi)
+        self.c, self.log_m, self.line, self.blur = line.place.c, line.log_m, line, blur
+        y = line.place.step * np.arange(len(line.log), dtype=float)
+        weight = np.where(y > 0, 1.0, 0.5) * (line.place.step / np.pi)
         rho: Complex = np.where(np.isfinite(line.log.real), np.exp(line.log), 0.0) * weight.astype(complex)
         size = np.abs(rho)
         # Moved by a uniform amount of width blur, losses have the factor sinh(w)/w = int_0^1 cosh(tw) dt with
         # w = z blur/2: within cosh(Re w) |w|^2/6 of 1, at most cosh(Re w)/|w|, where cosh(Re w) < 1 + 1e-9.
-        error = weight * line.error + size * (np.hypot(line.c, y) * blur) ** 2 / 24
+        error = weight * line.error + size * (np.hypot(self.c, y) * blur) ** 2 / 24
         seen = size > 1e-24 * weight  # others count as errors: floats cannot see them in a sum
         self.per_nat = float(np.sum(np.where(seen, error, error + size))) * (1 + 1e-8)
         kept = int(np.flatnonzero(seen)[-1]) + 1
@@ -60,7 +59,7 @@ class CellLine:
         # int_Y^inf 2/y min(1, 2/(y blur)) dy = 2 (log(2/(Y blur)) + 1).
         reach = max(math.log(2 / (line.last * blur)), 0.0) + 1
         self.left_out = line.tail_bound * 2 * reach / math.pi * (1 + 1e-8)
-        z, block = line.c + 1j * y, self.block
+        z, block = self.c + 1j * y, self.block
         together = min(16, math.ceil(len(y) / block))
         rows = [np.pad(rho / kernel, (0, -len(y) % (together * block))) for kernel in (z, z - 1)]
         self.rows = [each.reshape(-1, 1, together, block) for each in rows]
@@ -76,7 +75,7 @@ class CellLine:
         By products of small matrices: for complex ones of 2^16 multiplications BLAS starts threads, which
         wait for each other on a busy machine.
         """
-        pace, step = self.line.mean - x, self.line.step
+        pace, step = self.line.mean - x, self.line.place.step
         moved = self.line.mean_error + 4 * UNIT * (np.abs(x) + abs(self.line.mean))
         padded = np.pad(pace, (0, -len(x) % 32)).reshape(-1, 1, 32)
         within_a_row = step * np.arange(self.block, dtype=float)[:, None]
@@ -99,7 +98,7 @@ class CellLine:
         e^(c'L - (c' - c)(a + T)) for c' > c, ``log_m`` >= K(c') (Chernoff's bound); likewise to the left of
         b. Each further one is at most e^(-|c' - c| T) of the one before. A bound of e^60 bounds nothing.
         """
-        period, result = 2 * np.pi / self.line.step, np.zeros(len(a))
+        period, result = 2 * np.pi / self.line.place.step, np.zeros(len(a))
         for side, x in ((self.line.left, b), (self.line.right, a)):
             gap = side.c - self.c
             units = 8 * UNIT * (abs(side.log_m) + abs(self.log_m) + abs(gap) * np.abs(x))
@@ -152,14 +151,13 @@ class ComposedLaw(PrivacyLossDistribution):
         self, laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], *, symmetric: bool = False
     ) -> None:
         self.parts, self.symmetric = list(zip(laws, counts, strict=True)), symmetric
-        self.factors, self.counts = batch_factors(laws, counts)
+        self.factors = Factors(*batch_factors(laws, counts))
         above = [law.mass_at_plus_infinity for law in laws]
         below = [law.mass_at_minus_infinity for law in laws]
         self.mass_at_plus_infinity = combine_masses_at_infinity(above, counts)
         self.mass_at_minus_infinity = combine_masses_at_infinity(below, counts)
         self.cumulant = Cumulant(sketches(laws, counts))
-        self._lines_made: Cache[CellLine | None] = Cache(2 * self.most + 1)
-        self._points_made: Cache[Chernoff] = Cache(2 * self.most + 1)
+        self.line = cache(self._line)
 
     @property
     def span(self) -> tuple[float, float]:
@@ -234,13 +232,9 @@ class ComposedLaw(PrivacyLossDistribution):
         result = np.concatenate([ends[:1], np.diff(log_m) / np.diff(c), ends[1:]])
         return np.maximum.accumulate(result)
 
-    def line(self, k: int) -> CellLine | None:
+    def _line(self, k: int) -> CellLine | None:
         """Return the line of a rung, or None if its numbers overflow."""
-        return self._lines_made.of(k, lambda: self._line(self.rungs[k]))
-
-    def _line(self, rung: Rung) -> CellLine | None:
-        place = self._place(rung)
-        line = evaluate_line(self.factors, self.counts, place) if place.drawable else None
+        line = self.factors.line(self._place(self.rungs[k]))
         if line is None or max(line.tail_bound, line.log_m_error) > 1e-6:  # too wide to be of use
             return None
         return CellLine(line, self.blur)
@@ -397,7 +391,7 @@ class ComposedLaw(PrivacyLossDistribution):
         These are Chernoff's, at the tilt of the last line and at that for x, which needs K alone and no line.
         """
         k = int(self._nearest(np.array(x)))
-        point = self._points_made.of(k, lambda: try_chernoff(self.factors, self.counts, self.rungs[k].c))
+        point = self.factors.chernoff(self.rungs[k].c)
         known, result = Chernoff(line.c, line.log_m + line.line.log_m_error), np.full(2, line.blur)
         for c, log_m in (known, point):
             size = abs(log_m) + (abs(c) + 1) * abs(x) + 1

@@ -157,7 +157,7 @@ class Composition:
         ) and self._few_or_rare:
             yield from self._choices_of_few(tol, question)
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
-            yield self.contour.with_term_limit(), "all densities have closed forms"
+            yield self.contour.varied(extended_budget=False), "all densities have closed forms"
             yield self.lattice, "the contour was wide"
             yield self.contour, "the lattice was wide: where atoms last, contours are slow"
         else:
@@ -172,7 +172,8 @@ class Composition:
             yield self.lattice, "the contour was wide"
             return
         if splits:
-            by_splits = self.contour.by_splits(own_centers=tol is not None and question == "delta")
+            own_centers = tol is not None and question == "delta"
+            by_splits = self.contour.varied(splits_only=True, own_centers=own_centers)
             yield by_splits, "few rounds lose much: the largest loss is most of the sum"
         if is_coarse(tol):
             yield self.lattice, "few rounds lose much: contours are slow there"

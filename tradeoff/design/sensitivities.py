@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from tradeoff.accounting.contour.place import Placement, place_line
+from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.planner import Composition
 from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.parameters import number
@@ -141,7 +141,7 @@ def integral(
         accuracy = 0.0
     loss = float(contour.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
     middle = not lines.rare(np.array([loss]))[0]
-    place = place_line(lines.middle if middle else lines.tail, loss, math.inf, None, middle=middle)
+    place = lines.place("rest" if middle else "delta", loss, None)
     # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
     digits = 27.0 + math.log(sum(lines.counts))
     if not place.drawable:

@@ -14,20 +14,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import cache, cached_property, lru_cache, partial
+from operator import is_
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.accounting.contour.line import (
-    Chernoff,
-    ContourLine,
-    chernoff_epsilon,
-    estimate_truncation,
-    evaluate_line,
-    try_chernoff,
-)
+from tradeoff.accounting.contour.line import ContourLine, Factors
 from tradeoff.accounting.contour.place import (
     GOAL,
     Placement,
@@ -44,7 +38,6 @@ from tradeoff.accounting.options import (
     Cache,
     Question,
     group_by_key,
-    query_options,
     snap_to_grid,
 )
 from tradeoff.intervals.bounds import Array, Bounds, Index
@@ -52,7 +45,7 @@ from tradeoff.intervals.roots import bracket_root
 from tradeoff.pld.batched import batch_factors, damped_law, rarely_sampled, sketches
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.gaussian import REACH
-from tradeoff.pld.law import PrivacyLossDistribution, Transform, Transformed, combine_masses_at_infinity
+from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
 from tradeoff.pld.units import TINY, UNIT
 
@@ -106,33 +99,8 @@ class Cost(NamedTuple):
     tolerant: bool = True
 
 
-class EvaluatedContour(NamedTuple):
-    """A placement, and its line, or None if its numbers overflow."""
-
-    place: Placement
-    line: ContourLine | None
-
-    def truncation_exceeds(self, times: float) -> bool:
-        """Whether the bound on the truncation is more than ``times`` the goal."""
-        goal, line = self.place.goal, self.line
-        return line is not None and line.tail_bound > times * goal * math.pi * line.last
-
-
-class RememberingLaw:
-    """A law that keeps its last transform: what ``estimate_truncation`` takes is evaluated next."""
-
-    def __init__(self, law: Transformed) -> None:
-        self.law, self._last = law, Cache[Transform | None](1)
-
-    def transform(self, c: float, digits: float) -> Transform | None:
-        return self._last.of((c, digits), partial(self.law.transform, c, digits))
-
-
 class ContourCache:
-    """All lines of one order of the pair: laws L_i with counts n_i, which may be damped from ``whole``.
-
-    A key of the caches has the loss, the estimate of log psi if given, and all options that move a line.
-    """
+    """All lines of one order of the pair: laws L_i with counts n_i, which may be damped from ``whole``."""
 
     def __init__(
         self,
@@ -141,15 +109,14 @@ class ContourCache:
         whole: ContourCache | None = None,
     ) -> None:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
+        # Most terms, nodes of a line times those of its quadratures, summed without a tolerance.
+        self.usual_terms = max(_TUNING.terms, _TUNING.terms_each * len(laws))
         # Nodes kept, 180 MiB a strip, and as much for grids: a long line where atoms last, and the shorter
         # one before it. With room for one alone each would replace the other, at every question.
-        self.lines: Cache[EvaluatedContour] = Cache(
-            2 * (2**21 + 2**19), lambda result: 0 if result.line is None else len(result.line.log)
+        self.lines: Cache[ContourLine | None] = Cache(
+            2 * (2**21 + 2**19), lambda line: 0 if line is None else len(line.log)
         )
-        self._damped: Cache[ContourCache] = Cache(len(_TUNING.levels))
-        self.placements: Cache[Placement] = Cache(1024)
-        self.splits: Cache[SplitEnclosure | None] = Cache(64)
-        self.points: Cache[Chernoff] = Cache(256)
+        self.place, self.damped = lru_cache(1024)(self._place), cache(self._damped)
 
     @cached_property
     def mass_at_plus_infinity(self) -> float:
@@ -166,18 +133,13 @@ class ContourCache:
         most = combine_masses_at_infinity([law.mass_at_plus_infinity for law in self.laws], self.counts)
         return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), most * (1 + 16 * UNIT))
 
-    def damped(self, level: int) -> ContourCache:
+    def _damped(self, level: int) -> ContourCache:
         """Return the cache of laws without losses rarer than e^-levels[level]; self if no law has any."""
         if level == len(_TUNING.levels) or len(self.laws) > _TUNING.distinct:
             return self
-
-        def make() -> ContourCache:
-            factors = zip(self.laws, self.counts, strict=True)
-            laws = [damped_law(law, n, _TUNING.levels[level]) for law, n in factors]
-            unchanged = all(law is other for law, other in zip(laws, self.laws, strict=True))
-            return self if unchanged else ContourCache(laws, self.counts, whole=self)
-
-        return self._damped.of(level, make)
+        factors = zip(self.laws, self.counts, strict=True)
+        laws = [damped_law(law, n, _TUNING.levels[level]) for law, n in factors]
+        return self if all(map(is_, laws, self.laws)) else ContourCache(laws, self.counts, whole=self)
 
     def caches_for(
         self, kind: Kind, x: Array, log_psi: Array | None = None
@@ -223,18 +185,16 @@ class ContourCache:
         result &= known
         left = np.flatnonzero(~result)  # for which a line is placed
         for center, mine in group_by_key(self.snap_to_grid("delta", x[left])):
-            make = partial(place_line, self.tail, center, 0.0, None, middle=False)
-            place, some = self.placements.of((center, None, None), make), left[mine]
+            place, some = self.place("delta", center, None), left[mine]
             # Of a normal sum a period is 9 spreads of the integrand: one below 24 has no rare large losses.
             near = place.step * place.scale > 2 * math.pi / 24 and place.right * scale < REACH - 4.0
             result[some] = (place.step * longest[some] > 2 * math.pi) & (known[some] | near)
         return result
 
     @cached_property
-    def factors(self) -> tuple[list[Transformed], list[int]]:
-        """Factors to transform and their counts: alike laws in one, as rows of arrays."""
-        laws, counts = batch_factors(self.laws, self.counts)
-        return ([RememberingLaw(laws[0])] if self.splittable else laws), counts
+    def factors(self) -> Factors:
+        """Factors to transform: alike laws in one, as rows of arrays."""
+        return Factors(*batch_factors(self.laws, self.counts))
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -275,11 +235,6 @@ class ContourCache:
         """Whether delta(x) is so small that it is bounded itself, and not 1 - delta(x)."""
         return (x >= 0) & (self.tail.at(x).log < _TUNING.log_half)
 
-    @property
-    def usual_terms(self) -> float:
-        """Most terms, nodes of a line times those of its quadratures, summed without a tolerance."""
-        return max(_TUNING.terms, _TUNING.terms_each * len(self.laws))
-
     def _log_rare(self, x: float) -> float:
         """Estimate log delta(x) where one rare large loss, or the sum of the others, exceeds x."""
         return float(np.interp(x, *self.whole.cumulant.rare))
@@ -291,16 +246,18 @@ class ContourCache:
         alone = len(whole.laws) == 1 and whole.mass_at_plus_infinity == 0
         return alone and rarely_sampled(whole.laws[0], whole.counts[0]) is not None
 
+    @cached_property
+    def split_at(self) -> Callable[[float, float], SplitEnclosure | None]:
+        """The function that returns the split about a loss, where delta is about e^log_psi."""
+        return lru_cache(64)(partial(split, self.laws[0], self.counts[0], self.cumulant))
+
     def split(self, kind: Kind, x: float, log_psi: float | None, *, shared: bool) -> SplitEnclosure | None:
         """Return the split about x, where delta is about e^log_psi if known; None where it has none."""
         if kind != "delta" or not 0 < x < _TUNING.farthest or not self.splittable:
             return None
-        law, n, cumulant = self.whole.laws[0], self.whole.counts[0], self.whole.cumulant
         if shared and log_psi is None:  # one center serves all losses within a sixth of them
             x = float(snap_to_grid(np.array([x]), np.array([x]) / 6, APART)[0])
-        log_delta = self._log_rare(x) if log_psi is None else log_psi
-        key = x, log_delta, *query_options().choices[1:]  # the same for every method
-        return self.whole.splits.of(key, partial(split, law, n, cumulant, x, log_delta))
+        return self.whole.split_at(x, self._log_rare(x) if log_psi is None else log_psi)
 
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> Enclosure | None:
         """Return bounds about the loss x of this order, where psi is about e^log_psi if known, or None.
@@ -333,37 +290,34 @@ class ContourCache:
         nats = cost.nats * max(abs(x), 1.0) if cost.tolerant else cost.nats
         accuracy, middle = max(cost.accuracy, slope * nats), kind == "rest"
         finest = accuracy if cost.share == 1.0 else accuracy / _TUNING.coarser  # of the full effort
-        key, cost, sharp = self.evaluate_sharp(kind, x, cost, log_psi)
-        result, truncated = sharp, sharp.truncation_exceeds(10)
+        if (sharp := self.sharp_line(kind, x, cost, log_psi)) is None:
+            return None
         # A Gaussian leaves as much of psi as a truncation by ``accuracy`` does.
         needs_smoothing = sharp.truncation_exceeds(max(10.0, accuracy / GOAL))
         divided = self.split(kind, x, log_psi, shared=cost.tolerant) if needs_smoothing else None
         if divided is not None or (cost.share < 1 and sharp.truncation_exceeds(1e14)):
             return divided  # without a split ten times psi would be left out, which locates nothing
+        line = sharp
         if needs_smoothing:
+            cost = cost._replace(terms=sharp.place.most)
             if self._whole_closes(kind, x, cost, log_psi):
                 return self.whole.enclose(kind, x, cost, log_psi)
-            make = partial(coarse_placement, self.cumulant, x, sharp.place)
-            coarse = self.placements.of((x, log_psi, middle), make)
+            coarse = self.place(kind, x, log_psi, coarse=True)
             allowed = coarse._replace(most=cost.terms * cost.share)
-            each = 0 if sharp.line is None else sharp.line.lasting_terms
-            place = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws), each))
-            line_key = *key, place.most, place.smoothing_width
-            other = self.lines.of(line_key, partial(self._line, lambda: place))
-            result = sharp if other.line is None else other
-        if (line := result.line) is None:
-            return None
+            place = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws), sharp.lasting_terms))
+            if place.smoothing_width <= 1.0:  # it would be lost in a wider Gaussian
+                line = self.line(place) or sharp
         noisy = False
         if kind == "delta" and not needs_smoothing and (cost.fine < math.inf or self.splittable):
             fine, noise = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0))), line.noise(x)
-            noisy = noise > 0.4 * (line.c - 1) * fine  # either way, and psi falls by c - 1 a nat
+            noisy = noise > 0.4 * (line.place.c - 1) * fine  # either way, and psi falls by c - 1 a nat
             # A line of more noise than 1 % does not lead to the answer; less matters for the final one alone.
             worth = noise > 0.01 or (noisy and cost.share == 1.0)
             if worth and (divided := self.split(kind, x, log_psi, shared=cost.tolerant)) is not None:
                 return divided
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
-        finer = truncated and not needs_smoothing
-        finer |= 0 < line.smoothing_width < 1.01 * least_smoothing(result.place, accuracy)
+        finer = sharp.truncation_exceeds(10) and not needs_smoothing
+        finer |= 0 < line.place.smoothing_width < 1.01 * least_smoothing(line.place, accuracy)
         lost = Bounds(0.0, 0.0) if middle else self.leak
         return LineEnclosure(
             line,
@@ -371,9 +325,9 @@ class ContourCache:
             many=not cost.nats,
             kind=kind,
             center=-x if kind == "other" else x,
-            scale=line.scale,
+            scale=line.place.scale,
             leak=float(lost.lower),
-            refinement_factor=math.inf if finer and not result.truncation_exceeds(300) else 1.0,
+            refinement_factor=math.inf if finer and not line.truncation_exceeds(300) else 1.0,
             final=not sharp.truncation_exceeds(max(10.0, finest / GOAL)),
             noisy=noisy,
         )
@@ -382,8 +336,8 @@ class ContourCache:
         """Whether a sharp line of other, whole laws meets its goal: on a path it may have fewer nodes."""
         if self.whole is self:
             return False
-        _, _, sharp = self.whole.evaluate_sharp(kind, x, cost, log_psi)
-        return sharp.line is not None and not sharp.truncation_exceeds(10)
+        sharp = self.whole.sharp_line(kind, x, cost, log_psi)
+        return sharp is not None and not sharp.truncation_exceeds(10)
 
     def _log_truncation(self, x: float, cost: Cost, log_psi: float | None) -> float:
         """Estimate the log of a line's truncation over its goal, if a split may replace it; else -inf."""
@@ -393,23 +347,19 @@ class ContourCache:
             return -math.inf
         # Of damped laws the saddle's estimate of psi is too large where rare losses make it.
         size = self._log_rare(x) if log_psi is None and self.whole is not self else log_psi
-        place = place_line(self.tail, x, min(self.usual_terms, cost.terms), size, middle=False)
-        return estimate_truncation(*self.factors, place)
+        terms = min(self.usual_terms, cost.terms)
+        return self.factors.log_truncation(self.place("delta", x, size)._replace(most=terms))
 
-    def evaluate_sharp(
-        self, kind: Kind, x: float, cost: Cost, log_psi: float | None
-    ) -> tuple[tuple[Any, ...], Cost, EvaluatedContour]:
-        """Return the key of all lines at the loss x, the cost of the sharp one, and that line.
+    def sharp_line(self, kind: Kind, x: float, cost: Cost, log_psi: float | None) -> ContourLine | None:
+        """Return the line without smoothing at the loss x, or None where its numbers overflow.
 
         It has all terms that the cost allows, unless the usual ones leave a truncation that more do not mend.
         """
-        key = (kind == "rest", x, log_psi, *query_options().choices[1:])  # the same for every method
         for terms in sorted({min(self.usual_terms, cost.terms), cost.terms}):
-            place = partial(place_line, self.saddles(kind), x, terms, log_psi, middle=kind == "rest")
-            result = self.lines.of((*key, terms, 0.0), partial(self._line, place))
-            if result.line is not None and result.line.tail_bound > 0.05:
+            line = self.line(self.place(kind, x, log_psi)._replace(most=terms))
+            if line is not None and line.tail_bound > 0.05:
                 break  # ten times the terms would not bring it to its goal
-        return key, cost._replace(terms=terms), result
+        return line
 
     def chernoff_bound(self, x: Array, level: Array | None = None) -> Array:
         """Bound psi from above by Chernoff's bound at the best tilt, or at one that shows it below ``level``.
@@ -427,19 +377,18 @@ class ContourCache:
             best = np.where(enough.any(axis=1), np.argmax(enough, axis=1), -1)
         for tilt, mine in group_by_key(np.where(best < 0, 0.0, c[best])):
             if tilt:
-                result[mine] = self.point(tilt).psi(x[mine])
+                result[mine] = self.factors.chernoff(tilt).psi(x[mine])
         return result
 
-    def point(self, c: float) -> Chernoff:
-        """Return Chernoff's bound at a tilt, infinite where a quadrature is too large."""
-        return self.points.of((c, *query_options().choices[1:]), partial(try_chernoff, *self.factors, c))
+    def line(self, place: Placement) -> ContourLine | None:
+        """Return the line of a placement, or None if its numbers overflow."""
+        return self.lines.of(place, partial(self.factors.line, place))
 
-    def _line(self, placed: Callable[[], Placement]) -> EvaluatedContour:
-        """Evaluate the line of the placement that ``placed`` makes."""
-        place = placed()
-        drawable = place.drawable and place.smoothing_width <= 1.0  # lost in a wider Gaussian
-        line = evaluate_line(*self.factors, place, self.point) if drawable else None
-        return EvaluatedContour(place, line)
+    def _place(self, kind: Kind, x: float, log_psi: float | None, *, coarse: bool = False) -> Placement:
+        """Place a line at the loss x, one of a shorter period if ``coarse``."""
+        if coarse:
+            return coarse_placement(self.cumulant, x, self.place(kind, x, log_psi))
+        return place_line(self.saddles(kind), x, log_psi, middle=kind == "rest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -474,26 +423,20 @@ class ContourEngine(Engine[Cost]):
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
         self.forward = ContourCache(laws, counts)
         self.backward = self.forward if symmetric else ContourCache([*map(ReversedPLD, laws)], counts)
-        self.extended_budget, self.splits_only, self.own_centers = True, False, False
+        self.extended_budget = True  # whether more terms than usual are summed for a tolerance
+        # Whether it answers by splits alone, a tenth of a second each; and whether each loss then has its own
+        # center, which is narrower, or shares that of all within a third of it.
+        self.splits_only, self.own_centers = False, False
 
     @cached_property
     def possible(self) -> bool:
         """Whether all transforms have a closed form."""
         return all(law.components() is not None for law in self.forward.laws)
 
-    def with_term_limit(self) -> ContourEngine:
-        """Return the engine with the same lines, which sums no more terms for a tolerance."""
+    def varied(self, **flags: bool) -> ContourEngine:
+        """Return the engine with other flags; it shares caches."""
         made = copy(self)
-        made.extended_budget = False
-        return made
-
-    def by_splits(self, *, own_centers: bool) -> ContourEngine:
-        """Return the engine that answers by splits alone, a tenth of a second each; it shares caches.
-
-        Each loss has its own center, which is narrower, or shares that of all within a third of it.
-        """
-        made = copy(self)
-        made.splits_only, made.own_centers = True, own_centers
+        vars(made).update(flags)
         return made
 
     def initial_effort(self, question: Question, tol: float | None) -> Cost:
@@ -596,5 +539,5 @@ class ContourEngine(Engine[Cost]):
             for k in np.flatnonzero(~(high - low < 1.0)):
                 psi = float((at[k] - lines.leak).lower)
                 if psi > 0:
-                    high[k] = min(high[k], chernoff_epsilon(*lines.factors, lines.cumulant, psi))
+                    high[k] = min(high[k], lines.factors.epsilon_ceiling(lines.cumulant, psi))
         return high

@@ -17,9 +17,9 @@ where the transforms' own tail bounds take over. Where the product does not deca
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,29 +70,6 @@ class Chernoff(NamedTuple):
         return np.asarray(np.exp(np.minimum(sum(terms) + 16 * UNIT * size, 0.0)) + TINY)
 
 
-def try_chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
-    """Bound K(c) from above, by infinity where a quadrature is too large."""
-    if c in {0.0, 1.0}:  # logs of finite masses, at most 0
-        return Chernoff(c, 0.0)
-    try:
-        each = [(n, law.transform(c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
-    except SizeError:
-        return Chernoff(c, math.inf)
-    terms = [n * (t.log_m + t.log_m_error) if t is not None else math.inf for n, t in each]
-    # A count, a sum, a product and the sum of all: four roundings.
-    return Chernoff(c, math.fsum(terms) + 4 * UNIT * _size(terms))
-
-
-def chernoff_epsilon(
-    laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, psi: float
-) -> float:
-    """Bound the loss x with psi(x) = ``psi`` from above: Chernoff's bound at one tilt, solved for x."""
-    point = try_chernoff(laws, counts, tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
-    terms = point.log_m, log_kappa(point.c), -math.log(psi)
-    # Terms known to 8 units of themselves and 1, their sum and a quotient.
-    return (math.fsum(terms) + 16 * UNIT * (1 + _size(terms))) / (point.c - 1)
-
-
 def _size(terms: Sequence[float]) -> float:
     """Return sum |terms|, to which the rounding of their sum is relative."""
     return math.fsum(map(abs, terms))
@@ -120,11 +97,11 @@ class Sums(NamedTuple):
 class ContourLine:
     """Values of the product at frequencies k step, k = 0 ... N, their errors, and bounds on the rest.
 
-    At node k the product is within ``error`` of e^``log``; K(c) is within ``log_m_error`` of ``log_m``, and
-    ``mean`` (known to ``mean_error``) is sum n_i m_i. Past the last node |prod rho_i^n_i| is at most
-    ``tail_bound``, or with a Gaussian of mu = tau = ``smoothing_width`` added, up to _DEEP/tau, tail_bound
-    e^(-tau^2 (y^2 - last^2)/2). ``left`` and ``right`` bound the aliases from either side; ``scale`` is the
-    spread of the integrand about the saddle: how far, in nats, from the center the line serves.
+    ``place`` has the tilt c, the step and the smoothing width tau. At node k the product is within ``error``
+    of e^``log``; K(c) is within ``log_m_error`` of ``log_m``, and ``mean`` (known to ``mean_error``) is sum
+    n_i m_i. Past the last node |prod rho_i^n_i| is at most ``tail_bound``, or with a Gaussian of mu = tau
+    added, up to _DEEP/tau, tail_bound e^(-tau^2 (y^2 - last^2)/2). ``left`` and ``right`` bound the aliases
+    from either side.
 
     The Gaussian adds the time value int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2 pi) to the hockey-stick, d
     = L - x. Without e^(-t^2/8) that is tau e^(d/2) phi(u) (1 - u M(u)), u = |d|/tau, M Mills' ratio. So one
@@ -135,45 +112,47 @@ class ContourLine:
     more than the hockey-stick does.
     """
 
-    c: float
+    place: Placement
     log_m: float
     log_m_error: float
     mean: float
     mean_error: float
-    step: float
     log: Complex
     error: Array
     tail_bound: float
     left: Chernoff
     right: Chernoff
-    smoothing_width: float
-    scale: float
     lasting_terms: int = 0
     """Where the product stays above e^-20, as of atoms: terms summed at its last node; else 0."""
 
     @property
     def last(self) -> float:
         """The last frequency."""
-        return self.step * (len(self.log) - 1)
+        return self.place.step * (len(self.log) - 1)
+
+    def truncation_exceeds(self, times: float) -> bool:
+        """Whether the bound on the truncation is more than ``times`` the goal."""
+        return self.tail_bound > times * self.place.goal * math.pi * self.last
 
     @property
     def _polynomials(self) -> tuple[tuple[Powers, float], ...]:
         """The polynomial, and its factor over tau^2, that is taken off for the lower and the upper bound."""
-        both = (_POLYNOMIAL_ABOVE, math.exp(self.smoothing_width**2 / 8)), (_POLYNOMIAL_BELOW, 1.0)
+        both = (_POLYNOMIAL_ABOVE, math.exp(self.place.smoothing_width**2 / 8)), (_POLYNOMIAL_BELOW, 1.0)
         # A term taken off delta is added to 1 - delta.
-        return both if self.c > 1 else both[::-1]
+        return both if self.place.c > 1 else both[::-1]
 
     @cached_property
     def _sums(self) -> Sums:
         """Sums (1/2 pi) int product kernel dy that bound psi: one for both sides without smoothing."""
         count, in_blocks = len(self.log), len(self.log) > _MANY
+        step, tau = self.place.step, self.place.smoothing_width
         padded = count + (-count % _BLOCK if in_blocks else 0)
-        values = np.zeros((2 if self.smoothing_width else 1, padded), complex)
+        values = np.zeros((2 if tau else 1, padded), complex)
         error, size, moment = np.zeros((3, len(values)))
         for start in range(0, count, _PIECE):
             here = slice(start, min(start + _PIECE, count))
-            y = self.step * np.arange(here.start, here.stop, dtype=float)
-            weight = np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
+            y = step * np.arange(here.start, here.stop, dtype=float)
+            weight = np.where(y > 0, 1.0, 0.5) * (step / np.pi)
             # Where the product is nothing, only its error counts.
             product = np.where(np.isfinite(self.log[here].real), np.exp(self.log[here]), 0.0)
             for k, (kernel, parts) in enumerate(self._kernels(y)):
@@ -189,7 +168,7 @@ class ContourLine:
         # errs by sqrt(2) 2 32 more, that of 32 blocks by 32, and that of those by their number.
         units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 62) if in_blocks else count + 40
         size *= UNIT * (1 + 1e-9)
-        rounding = (units + (48 if self.smoothing_width else 0)) * size
+        rounding = (units + (48 if tau else 0)) * size
         error, kept = error * (1 + 1e-9) + self._truncation, np.zeros(1)
         if in_blocks:
             # Products of laws that nearly have a period are nothing between its multiples.
@@ -199,7 +178,7 @@ class ContourLine:
             is_kept[0] = True  # also of a product that is nothing everywhere
             error += np.sum(sizes, axis=1, where=~is_kept) * (1 + 1e-9)
             values, kept = blocks[:, is_kept].reshape(-1, _BLOCK), np.flatnonzero(is_kept).astype(float)
-        return Sums(self.step, values, kept, error, rounding, 88 * size, moment)
+        return Sums(step, values, kept, error, rounding, 88 * size, moment)
 
     @cached_property
     def _grid(self) -> Grid | None:
@@ -214,7 +193,8 @@ class ContourLine:
 
     def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
         """Yield for each sum its kernel at frequencies y, and the sum of |parts| that rounding is part of."""
-        z, sign, tau = (self.c + 1j * y).astype(complex), 1 if self.c > 1 else -1, self.smoothing_width
+        c, tau = self.place.c, self.place.smoothing_width
+        z, sign = (c + 1j * y).astype(complex), 1 if c > 1 else -1
         stick = 1 / (z * (z - 1) * sign)
         size = np.abs(stick)
         if not tau:
@@ -234,16 +214,16 @@ class ContourLine:
         s^2)/2) ds is at most m, v + m and v^3 + 3v + 3m for k = 0, 2, 4, m = min(1/v, sqrt(pi/2)) >= M(v).
         A sum is at most that where the integrand falls, from s^2 = k on, and else a step times its top more.
         """
-        tau = self.smoothing_width
+        tau, step = self.place.smoothing_width, self.place.step
         if not tau:
             return np.array([self.tail_bound / (math.pi * self.last)])
-        deep = max(_DEEP - tau * self.step, tau * self.last)
+        deep = max(_DEEP - tau * step, tau * self.last)
         # |s| is aside + v^2: k are the powers of v in a polynomial's factor.
-        result, aside, k = np.zeros(2), (tau * (self.c - 0.5)) ** 2, np.array([0, 2, 4])
+        result, aside, k = np.zeros(2), (tau * (self.place.c - 0.5)) ** 2, np.array([0, 2, 4])
         for bound, v in ((self.tail_bound, tau * self.last), (math.exp(-deep * deep / 2), deep)):
             m, top = min(1 / v, math.sqrt(math.pi / 2)), np.maximum(v * v, k)
             whole = np.array([m, v + m, v**3 + 3 * v + 3 * m])
-            whole += tau * self.step * (top > v * v) * top ** (k / 2) * np.exp((v * v - top) / 2)
+            whole += tau * step * (top > v * v) * top ** (k / 2) * np.exp((v * v - top) / 2)
             for side, (powers, factor) in enumerate(self._polynomials):
                 (_, b, c), constant = _absolute(powers), _gaussian_factor(_absolute(powers), aside)
                 added = factor * float(np.dot([constant, b + c * (6 + 2 * aside), c], whole))
@@ -264,8 +244,8 @@ class ContourLine:
         low = total[0] - off[0] - self._alias(self.left, x) - self._alias(self.right, x)
         high = total[-1] + off[-1]
         # The exponent is a difference, a product and a difference; an exponential and products cost 16.
-        exponent = self.log_m - (self.c - 1) * x
-        slack = self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x))
+        exponent = self.log_m - (self.place.c - 1) * x
+        slack = self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.place.c - 1) * x))
         # Above e^500 rounding alone is more than 1, and bounds are trivial; 1e40 keeps them finite.
         with np.errstate(invalid="ignore"):  # where an exponent has no digits
             least, most = (np.exp(np.fmin(each, 500.0)) for each in (exponent, exponent + slack))
@@ -312,12 +292,12 @@ class ContourLine:
         With the period A = 2 pi/step and the Chernoff point c', ``side``, it is, in units of e^(log_m -
         (c - 1) x), at most e^(log_m' - log_m - (c' - c) x) kappa(c') r/(1 - r), r = e^(-|c' - c| A).
         """
-        period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
+        period, gap = 2 * np.pi / self.place.step, abs(side.c - self.place.c)
         # In the true unit e^log_m, as the sum is: alias and sum then err together. Of large exponents 1e-9 is
         # less than at most six roundings of each.
         apart = side.log_m - self.log_m
         unsure = self.log_m_error + 8 * UNIT * (abs(apart) + gap * (np.abs(x) + period))
-        exponent = apart - (side.c - self.c) * x + log_kappa(side.c) + unsure
+        exponent = apart - (side.c - self.place.c) * x + log_kappa(side.c) + unsure
         share = np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period)
         return np.asarray(share * (1 + 1e-9))
 
@@ -332,51 +312,95 @@ def _absolute(powers: Powers) -> Powers:
     return abs(powers[0]), abs(powers[1]), abs(powers[2])
 
 
-def evaluate_line(
-    laws: Sequence[Transformed],
-    counts: Sequence[int],
-    place: Placement,
-    point: Callable[[float], Chernoff] | None = None,
-) -> ContourLine | None:
-    """Return the line of a placement, or None where some density is unknown or a quadrature too large.
+class Factors:
+    """Laws to transform and their counts: the factors of the product on a line."""
 
-    ``point`` returns the Chernoff points next to it, which other lines may share.
-    """
-    point = partial(try_chernoff, laws, counts) if point is None else point
-    place = place._replace(step=few_bits(place.step))  # aliases are those of nodes equally apart
-    try:
-        each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
-        transforms = [t for t in each if t is not None]
-        if len(transforms) < len(laws):
+    def __init__(self, laws: Sequence[Transformed], counts: Sequence[int]) -> None:
+        self.laws, self.counts = laws, counts
+        self.transforms = lru_cache(1)(self._transforms)  # one tilt is estimated, then evaluated
+        self.chernoff = lru_cache(256)(self._chernoff)
+
+    def _transforms(self, c: float) -> list[Transform] | None:
+        """Return the transforms at a tilt, or None where some density is unknown."""
+        pairs = zip(self.laws, self.counts, strict=True)
+        each = [law.transform(c, DIGITS + math.log(n)) for law, n in pairs]
+        result = [t for t in each if t is not None]
+        return result if len(result) == len(each) else None
+
+    def _chernoff(self, c: float) -> Chernoff:
+        """Bound K(c) from above, by infinity where a quadrature is too large."""
+        if c in {0.0, 1.0}:  # logs of finite masses, at most 0
+            return Chernoff(c, 0.0)
+        try:
+            transforms = self.transforms(c)
+        except SizeError:
+            transforms = None
+        if transforms is None:
+            return Chernoff(c, math.inf)
+        terms = [n * (t.log_m + t.log_m_error) for t, n in zip(transforms, self.counts, strict=True)]
+        # A count, a sum, a product and the sum of all: four roundings.
+        return Chernoff(c, math.fsum(terms) + 4 * UNIT * _size(terms))
+
+    def epsilon_ceiling(self, cumulant: Cumulant, psi: float) -> float:
+        """Bound the loss x with psi(x) = ``psi`` from above: Chernoff's bound at one tilt, solved for x."""
+        point = self.chernoff(tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
+        terms = point.log_m, log_kappa(point.c), -math.log(psi)
+        # Terms known to 8 units of themselves and 1, their sum and a quotient.
+        return (math.fsum(terms) + 16 * UNIT * (1 + _size(terms))) / (point.c - 1)
+
+    def line(self, place: Placement) -> ContourLine | None:
+        """Return the line of a placement, or None where a density is unknown or a number overflows."""
+        if not place.drawable:
             return None
-        log, error, tail_bound, terms = _evaluate_nodes(transforms, counts, place)
-    except SizeError:  # a quadrature grew above its cap: the product decays too late
-        return None
-    left, right = point(place.left), point(place.right)
-    if math.inf in (left.log_m, right.log_m):
-        return None
-    smoothing = place.smoothing_width**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
-    logs = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
-    errors = [n * t.log_m_error for n, t in zip(counts, transforms, strict=True)]
-    means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
-    # A count is a float up to 2^53 and rounded above it; its product and an exact sum are a rounding each.
-    rounded = UNIT * (2 if max(counts) <= 2**53 else 4)
-    return ContourLine(
-        c=place.c,
-        log_m=math.fsum(logs) + smoothing,
-        log_m_error=math.fsum(errors) + rounded * _size(logs) + 4 * UNIT * _size([*logs, smoothing]),
-        mean=math.fsum(means) + place.smoothing_width**2 * (place.c - 0.5),
-        mean_error=rounded * _size(means) + 4 * UNIT * place.smoothing_width**2 * max(place.c, 0.5),
-        step=place.step,
-        log=log,
-        error=error,
-        tail_bound=tail_bound,
-        left=left,
-        right=right,
-        smoothing_width=place.smoothing_width,
-        scale=place.scale,
-        lasting_terms=terms,
-    )
+        place = place._replace(step=few_bits(place.step))  # aliases are those of nodes equally apart
+        try:
+            transforms = self.transforms(place.c)
+            if transforms is None:
+                return None
+            log, error, tail_bound, terms = _evaluate_nodes(transforms, self.counts, place)
+        except SizeError:  # a quadrature grew above its cap: the product decays too late
+            return None
+        left, right = self.chernoff(place.left), self.chernoff(place.right)
+        if math.inf in (left.log_m, right.log_m):
+            return None
+        smoothing = place.smoothing_width**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
+        logs, errors, means = (
+            [n * number for n, number in zip(self.counts, numbers, strict=True)]
+            for numbers in zip(*((t.log_m, t.log_m_error, t.mean) for t in transforms), strict=True)
+        )
+        # A count is a float up to 2^53 and rounded above it; a product and an exact sum are a rounding each.
+        rounded = UNIT * (2 if max(self.counts) <= 2**53 else 4)
+        return ContourLine(
+            place,
+            log_m=math.fsum(logs) + smoothing,
+            log_m_error=math.fsum(errors) + rounded * _size(logs) + 4 * UNIT * _size([*logs, smoothing]),
+            mean=math.fsum(means) + place.smoothing_width**2 * (place.c - 0.5),
+            mean_error=rounded * _size(means) + 4 * UNIT * place.smoothing_width**2 * max(place.c, 0.5),
+            log=log,
+            error=error,
+            tail_bound=tail_bound,
+            left=left,
+            right=right,
+            lasting_terms=terms,
+        )
+
+    def log_truncation(self, place: Placement) -> float:
+        """Estimate the log of the truncation over the goal, of a line of as many nodes as it may sum."""
+        if not place.drawable:
+            return math.inf
+        try:
+            transforms = self.transforms(place.c) or []
+            nodes, spent = 64.0, 64.0 * _cost(transforms, 64.0 * place.step)
+            while nodes < query_options().most(NODE_BYTES):  # as ``_evaluate_nodes`` adds blocks
+                spent += nodes * _cost(transforms, 2 * nodes * place.step)
+                if spent > place.most:
+                    break
+                nodes *= 2
+            last = place.step * nodes
+            goal = math.fsum(map(math.log, (place.goal, math.pi, last)))
+            return bound_past(transforms, self.counts, last) - goal
+        except SizeError:  # a quadrature grew above its cap
+            return math.inf
 
 
 def _evaluate_nodes(
@@ -440,25 +464,6 @@ def _evaluate_nodes(
         tail_bound = math.exp(bound - (tau * last) ** 2 / 2) * (1 + 1e-9)
         terms = int(min(_cost(transforms, last), place.most)) if lasting < 20.0 else 0
         return np.concatenate(log), np.concatenate(error), tail_bound, terms
-
-
-def estimate_truncation(laws: Sequence[Transformed], counts: Sequence[int], place: Placement) -> float:
-    """Return the log of the truncation over the goal, of a line of as many nodes as its cost allows."""
-    if not place.drawable:
-        return math.inf
-    try:
-        each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
-        transforms = [t for t in each if t is not None]
-        nodes, spent = 64.0, 64.0 * _cost(transforms, 64.0 * place.step)
-        while nodes < query_options().most(NODE_BYTES):  # as ``_evaluate_nodes`` adds blocks
-            spent += nodes * _cost(transforms, 2 * nodes * place.step)
-            if spent > place.most:
-                break
-            nodes *= 2
-        last = place.step * nodes
-        return bound_past(transforms, counts, last) - math.fsum(map(math.log, (place.goal, math.pi, last)))
-    except SizeError:  # a quadrature grew above its cap
-        return math.inf
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:

@@ -78,7 +78,7 @@ class Placement(NamedTuple):
 
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
-    """Return the placement smoothed for a relative error ``accuracy`` of psi, if the cost allows, else more.
+    """Return the placement smoothed for a relative error ``accuracy`` of psi, if its terms allow, else more.
 
     Such lines end at depth/tau, tau e^(-depth^2/2) = ``goal``, with 1/512 of the smoothing's error after
     that. ``each`` is the number of terms summed for a node.
@@ -97,9 +97,7 @@ def least_smoothing(place: Placement, accuracy: float) -> float:
     return math.sqrt(accuracy / place.blur)
 
 
-def place_line(
-    saddles: SaddleTable, x: float, most: float, log_psi: float | None, *, middle: bool
-) -> Placement:
+def place_line(saddles: SaddleTable, x: float, log_psi: float | None, *, middle: bool) -> Placement:
     """Place a line at the loss x, in the strip of the saddles: 0 < c < 1 (``middle``), or c > 1.
 
     ``log_psi`` is log psi(x), estimated where it is None. Where rare rounds lose much, K is nearly 0 up to c
@@ -114,7 +112,7 @@ def place_line(
     reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
     above, below = np.minimum(c + reach, ceiling), np.maximum(c - reach, floor)
-    result = _place_at(cumulant, x, most, (c, value, variance), below, above, log_psi)
+    result = _place_at(cumulant, x, (c, value, variance), below, above, log_psi)
     if middle or not result.uneven:
         return result
     points = 1 + (c - 1) * _SHARES  # tilts tried, each with the others as Chernoff points
@@ -128,7 +126,7 @@ def place_line(
     k = int(np.argmin(np.log(np.maximum(left, right)) + excess / 3.0))
     lower = float(points[k])
     value, _, variance = cumulant(lower)
-    other = _place_at(cumulant, x, most, (lower, value, variance), points[:k], points[k + 1 :], log_psi)
+    other = _place_at(cumulant, x, (lower, value, variance), points[:k], points[k + 1 :], log_psi)
     return other if other.step > 1.2 * result.step else result
 
 
@@ -146,7 +144,7 @@ def coarse_placement(cumulant: Cumulant, x: float, sharp: Placement) -> Placemen
         if abs(moved - value - (c - sharp.c) * x) < 6.0:
             reach = _REACH / math.sqrt(max(width, 1e-300))
             below, tilt = np.append(np.maximum(c - reach, 1.0), 1.0), (c, moved, width)
-            result = _place_at(cumulant, x, sharp.most, tilt, below, c + reach, sharp.log_psi)
+            result = _place_at(cumulant, x, tilt, below, c + reach, sharp.log_psi)
             if result.drawable and result.step > sharp.step:
                 return result._replace(scale=sharp.scale, blur=sharp.blur)
     return sharp
@@ -156,7 +154,7 @@ Tilt = tuple[float, float, float]  # c, K(c) and K''(c)
 
 
 def _place_at(
-    cumulant: Cumulant, x: float, most: float, tilt: Tilt, below: Array, above: Array, log_psi: float
+    cumulant: Cumulant, x: float, tilt: Tilt, below: Array, above: Array, log_psi: float
 ) -> Placement:
     """Place a line at the tilt, with the best of the Chernoff points ``below`` it, and of those above it."""
     c, value, variance = tilt
@@ -176,4 +174,4 @@ def _place_at(
     blur = LEFT * abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
     uneven = bool(sides[1] > 1.5 * sides[0])
     step = 2 * math.pi / max(sides)
-    return Placement(c, left, right, step, goal, most, 0.0, spread, float(blur), log_psi, uneven)
+    return Placement(c, left, right, step, goal, math.inf, 0.0, spread, float(blur), log_psi, uneven)

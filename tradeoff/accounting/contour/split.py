@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.accounting.contour.line import DIGITS, Chernoff, ContourLine, evaluate_line, try_chernoff
-from tradeoff.accounting.contour.place import log_kappas, place_line
+from tradeoff.accounting.contour.line import DIGITS, Chernoff, ContourLine, Factors
+from tradeoff.accounting.contour.place import Placement, log_kappas, place_line
 from tradeoff.accounting.engine import Enclosure
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds, Complex
@@ -154,19 +154,19 @@ def _split(
     if (tilts := _tilts(marks, x, log_psi, b)) is None:
         return None
     small, middle = marks.window(-math.inf, tilts.a, marks.above(tilts.a, 0.0)), marks.window(tilts.a, b)
-    if (line := _line(small, middle, count, x, log_psi, tilts)) is None:
+    if (line := _line(small, middle, count, x, log_psi, tilts.line)) is None:
         return None
-    bound = try_chernoff([small], [count], tilts.small)
+    bound = Factors([small], [count]).chernoff(tilts.small)
     rest: ContourLine | Chernoff | None = bound  # of small steps alone; a line where the bound is not small
     if math.log(max(float(bound.psi(np.array([x]))[0]), 1e-300)) > log_psi - _LEFT + 5.0:
         saddles = SaddleTable(Cumulant([(small.sketch(), count)]), (0.0, 1.0), start=1.0)
-        place = place_line(saddles, x, _MOST / 20, None, middle=False)
-        rest = evaluate_line([small], [count], place) if place.drawable else None
+        place = place_line(saddles, x, None, middle=False)._replace(most=_MOST / 20)
+        rest = Factors([small], [count]).line(place)
     if rest is None:
         return None
     tilt, below = float(theta[best]), 0.0
     if aside < lowest:
-        below = math.exp(min(try_chernoff([law], [count], -tilt).log_m - tilt * aside + 1e-9, 0.0))
+        below = math.exp(min(Factors([law], [count]).chernoff(-tilt).log_m - tilt * aside + 1e-9, 0.0))
     large = marks.above(b, 0.0)
     return SplitEnclosure(
         line=line,
@@ -185,14 +185,11 @@ def _split(
 
 
 class _Tilts(NamedTuple):
-    """The end a of small marks, the tilt of Chernoff's bound on them, and B's line: c, left, right, step."""
+    """The end a of small marks, the tilt of Chernoff's bound on them, and where B's line is."""
 
     a: float
     small: float
-    c: float
-    left: float
-    right: float
-    step: float
+    line: Placement
 
 
 def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
@@ -235,7 +232,8 @@ def _tilts(marks: Marks, x: float, log_psi: float, b: float) -> _Tilts | None:
     k = int(np.argmin(np.log(period) + np.maximum(share, 0.0) / 3))
     low, high = (float(c[np.argmin(side[k])]) for side in sides)
     step = few_bits(2 * math.pi / float(period[k]))
-    return _Tilts(a, float(c[np.argmin(small_share)]), float(c[k]), low, high, step)
+    place = Placement(float(c[k]), low, high, step, math.exp(-_LEFT), _MOST, 0.0, x / 8)
+    return _Tilts(a, float(c[np.argmin(small_share)]), place)
 
 
 def _log_expm1(x: float) -> float:
@@ -244,14 +242,14 @@ def _log_expm1(x: float) -> float:
 
 
 def _line(
-    small: DampedPLD, middle: DampedPLD, count: int, x: float, log_psi: float, tilts: _Tilts
+    small: DampedPLD, middle: DampedPLD, count: int, x: float, log_psi: float, place: Placement
 ) -> ContourLine | None:
     """Return the line of (S + R)^n - S^n = S^n (e^E - 1), E = n log(1 + r), r = R/S; None if it is long.
 
     Its values are over S(c)^n e^norm, e^norm = e^E(c) - 1; none is above n |R| (|S| + |R|)^(n - 1), which
     ``top`` bounds over |R|. ``s``, ``r`` are transforms, ``known`` the nodes where digits are left.
     """
-    c, digits = tilts.c, DIGITS + math.log(count)
+    c, step, digits = place.c, place.step, DIGITS + math.log(count)
     s, r = (QuadratureTransform(law, c, digits) for law in (small, middle))
     apart = r.log_m - s.log_m  # log R(c)/S(c), known to ``unsure``
     if apart < -600.0:  # the quotient underflows
@@ -263,12 +261,12 @@ def _line(
     goal, last = log_psi - _LEFT - (count * s.log_m + norm - (c - 1) * x) - top, 1.0 / x
     while (missing := r.far(last) - math.log(math.pi * last) - goal) > 0:
         last *= 1.25
-        terms = last / tilts.step * (r.cost(last) + s.cost(last))
+        terms = last / step * (r.cost(last) + s.cost(last))
         if missing < 5 and terms > _MOST / 2:  # e^(5 - _LEFT) of the answer is left out
             break
         if terms > _MOST:
             return None
-    y = tilts.step * np.arange(math.ceil(last / tilts.step) + 1.0)
+    y = step * np.arange(math.ceil(last / step) + 1.0)
     (log_s, error_s, ceiling_s), (log_r, error_r, ceiling_r) = (t.ratio(y, even=True) for t in (s, r))
     # Logarithms and phases are sums of these; an exponential is known to 24 units.
     off = error_s + error_r + unsure + UNIT * (64 + 4 * y * (abs(r.mean) + abs(s.mean)))
@@ -303,17 +301,14 @@ def _line(
         return Chernoff(c, count * log_s + _log_expm1(rise) + 1e-9)
 
     return ContourLine(
-        c=c,
+        place,
         log_m=count * s.log_m + norm,
         log_m_error=count * s.log_m_error + 4 * UNIT * (abs(count * s.log_m) + abs(norm)),
         mean=count * s.mean,
         mean_error=2 * UNIT * abs(count * s.mean),
-        step=tilts.step,
         log=log,
         error=np.where(known, error, whole) * math.exp(-norm) * (1 + 1e-6 + 32 * UNIT * count),
         tail_bound=math.exp(r.far(float(y[-1])) + top),
-        left=chernoff(tilts.left),  # bounds the aliases on one side, and ``right`` on the other
-        right=chernoff(tilts.right),
-        smoothing_width=0.0,
-        scale=x / 8,
+        left=chernoff(place.left),  # bounds the aliases on one side, and ``right`` on the other
+        right=chernoff(place.right),
     )
