@@ -61,7 +61,7 @@ def test_table_of_gaussian_power_holds_truth_at_nodes(whole, n, z, share, most):
         assert table.upper[k] + NEGLIGIBLE >= digits(spec.delta(float(table.above[k])))
         assert max(table.lower[k], table.leak) - NEGLIGIBLE <= digits(spec.delta(float(table.below[k])))
     between = (table.above[some[:-1]] + table.above[some[1:]]) / 2
-    lower, upper = table.delta(between)
+    lower, upper = table.bound(between)
     for epsilon, low, high in zip(between, lower, upper, strict=True):
         assert low - NEGLIGIBLE <= digits(spec.delta(float(epsilon))) <= high + NEGLIGIBLE
 
@@ -155,7 +155,7 @@ def test_finest_lattice_is_as_narrow_as_predicted():
     order = LatticeEngine([GaussianLaw(0.5)], [20]).forward
     coarse, fine = (order.at(3.0, Effort(width, 2**18)) for width in (1e-4, 1e-9))
     assert fine.refinement_factor == 1
-    (low, high), (least, most) = (table.delta(np.array([3.0])) for table in (coarse, fine))
+    (low, high), (least, most) = (table.bound(np.array([3.0])) for table in (coarse, fine))
     assert coarse.refinement_factor > 1
     assert (high - low) / (most - least) < 4 * coarse.refinement_factor  # else it would be refused in vain
 
@@ -173,7 +173,7 @@ def test_table_left_of_window_holds_truth(sigma):
     law = AtomicLaw(np.array([-1.0, 1.0]), -np.logaddexp(0.0, np.array([-1.0, 1.0])))
     table = LatticeEngine([law, GaussianLaw(sigma)], [1, 1]).forward.at(1.0, Effort(1e-4, 2**16))
     x = np.array([-3.0, -0.2, 0.0, 0.3, 0.9, float(table.above[0]) - 1e-9, 1.0])
-    low, high = table.delta(x)
+    low, high = table.bound(x)
     spec = Product(((PureDP(1.0), 1), (Gaussian(sigma), 1)))
     for at, below, above in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
         check(to.Bounds(below, above), spec.delta(at))
@@ -204,7 +204,7 @@ def test_beta_next_to_corner_is_narrow(alpha):
 def test_compose_error_is_relative_to_mass(mass, n):
     index, window = np.arange(8), Window(0, 64, (1.0, 1.0))
     whole, tiny = (
-        compose([TiltedFactor(index, 0.0, vector, vector, n, 0.0, 0.0, 0.0)], [vector], 1.0, window).error
+        compose([TiltedFactor(index, 0.0, n, 0.0, vector, vector, 0.0, 0.0)], [vector], 1.0, window).error
         for vector in (np.full(8, 1 / 8), np.full(8, mass / 8))
     )
     assert tiny >= whole * mass**n / 2
@@ -242,19 +242,19 @@ def test_cut_losses_agree_with_the_whole_lattice(n, monkeypatch):
     assert choose_edge([law], [n], Direction([law], [n], reverse=False).cumulant, 0.1) is not None
     monkeypatch.setattr("tradeoff.accounting.lattice.engine.choose_edge", lambda *_: None)
     whole = Direction([law], [n], reverse=False).at(0.1, Effort(1e-5, 2**18))
-    (low, high), (least, most) = cut.delta(x), whole.delta(x)
+    (low, high), (least, most) = cut.bound(x), whole.bound(x)
     assert np.all((low <= most) & (least <= high) & (high - low < 1e-4 * high))
 
 
 @pytest.mark.parametrize("law", [SubsampledPLD(GaussianLaw(1.0), 0.1), ReversedPLD(GaussianLaw(0.5))])
 def test_cells_of_a_truncated_law_are_those_inside(law):
     edges = np.linspace(-0.3, 0.6, 10)
-    cut = TruncatedPLD(law, -0.2, 0.45)
+    ends, cut = np.array([-0.3, 0.45]), TruncatedPLD(law, 0.45)
     cells = cut.cells(edges)
-    expected = masses(law.cells(np.array([-0.2, 0.45])), np.array([-0.2, 0.45]))
+    expected = masses(law.cells(ends), ends)
     for mine, whole in zip(masses(cells, edges), expected, strict=True):
         assert mine.sum() == pytest.approx(whole[0], rel=1e-10)
-    np.testing.assert_array_equal(cells.excess[1:7], law.cells(edges[1:8]).excess)
+    np.testing.assert_array_equal(cells.excess[:7], law.cells(edges[:8]).excess)
 
 
 class _Losses:
@@ -282,7 +282,7 @@ def test_far_losses_count_those_below_the_first_node(h):
     # What is left of the mass at -3.9, and the mass at 0 by its two nodes, as cells are spread.
     upwards = (0.5 - rare) * math.expm1(1.0) / math.expm1(h) if h == 3.0 else 0.5 - rare
     over = np.array([0.5 * math.exp(-2.9) + 0.5 - rare - upwards, upwards])
-    factor = TiltedFactor(np.array([0, 1 if h == 3.0 else 4]), -1.0, over, over, 2, 0.0, 0.0, 0.0)
+    factor = TiltedFactor(np.array([0, 1 if h == 3.0 else 4]), -1.0, 2, 0.0, over, over, 0.0, 0.0)
     table = ProfileTable(at, gains[:, near].sum(axis=1), at, gains[:, near].sum(axis=1))
     result = add_far_losses(table, [law], [factor], SimpleNamespace(h=h, theta=0.0), edge, x)
     truth = np.interp(result.above, at, gains.sum(axis=1))

@@ -19,7 +19,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -267,6 +268,11 @@ class Engine(ABC, Generic[Effort]):
 
     name: str
 
+    forward: Any
+    """What makes the enclosures of the order asked for; ``backward`` is that of the other one."""
+
+    backward: Any
+
     single_pass: bool = False
     """Whether the first enclosure is not refined without a tolerance."""
 
@@ -308,14 +314,11 @@ class Engine(ABC, Generic[Effort]):
     def loss_at_delta(self, delta: Array) -> Array:
         """Estimate epsilon(delta)."""
 
-    def loss_at_alpha(self, alpha: Array) -> Array:
-        """Estimate the losses whose tests have size alpha."""
-        return epsilon_for_alpha(self.cumulant, alpha)
-
-    @property
-    @abstractmethod
+    @cached_property
     def cumulant(self) -> Cumulant:
         """The cumulant function of the whole product."""
+        result: Cumulant = self.forward.cumulant
+        return result
 
     def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
         """Bound delta at losses, epsilon at deltas above Q(L = inf), or f at alphas in (0, 1).
@@ -415,7 +418,7 @@ class Engine(ABC, Generic[Effort]):
         low, high, room = np.zeros(n), (1 - Bounds.of(alpha)).upper, np.ones(n)
         steepest = 600.0  # slopes above e^600 are not sampled: they overflow
         first = 1e-2  # pace where losses are spread by 1 or more
-        x = np.clip(self.loss_at_alpha(alpha), -steepest, steepest)
+        x = np.clip(epsilon_for_alpha(self.cumulant, alpha), -steepest, steepest)
         aimed, peak, pace = x.copy(), x.copy(), np.full(n, first * min(1.0, self.cumulant.spread))
         width, center, reach = np.full(n, np.inf), np.zeros(n), np.zeros(n)
         is_new, is_clipped, is_sharp = np.ones(n, bool), np.zeros(n, bool), np.full(n, coarse is None)

@@ -20,7 +20,7 @@ from tradeoff.accounting.lattice.convolve import ProfileTable
 from tradeoff.accounting.options import WIDTHS, Question
 from tradeoff.intervals.bounds import Array, Bounds, Index, Pair
 from tradeoff.intervals.functions import clip
-from tradeoff.pld.cumulant import Cumulant, SaddleTable
+from tradeoff.pld.cumulant import Cumulant, SaddleTable, epsilon_for_alpha
 from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.law import Atoms, PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
 from tradeoff.pld.special import applied
@@ -35,19 +35,22 @@ class ExactEngine(Engine[None]):
     """Bounds from the atoms of the product, whose finite part is ``law``."""
 
     name = "exact"
+    forward: Enclosure
+    backward: Enclosure
 
     def __init__(self, law: AtomicLaw, mass_at_plus_infinity: float) -> None:
         self.law, self.mass_at_plus_infinity = law, mass_at_plus_infinity
-        self.table = tabulate(law, mass_at_plus_infinity)
+        self.forward = self.backward = tabulate(law, mass_at_plus_infinity)
 
     def initial_effort(self, question: Question, tol: float | None) -> None:
         """Return None: there is one table, as fine as it gets."""
 
     def evaluation_points(self, x: Array, delta: Array | None = None) -> list[tuple[Place[None], Index]]:
-        return [(lambda _: self.table, np.arange(len(x)))]
+        forward, backward = np.flatnonzero(x >= 0), np.flatnonzero(x < 0)
+        return [(lambda _: self.forward, forward), (lambda _: self.backward, backward)]
 
     def loss_at_delta(self, delta: Array) -> Array:
-        return self.table.crossing(delta, delta)
+        return self.forward.crossing(delta, delta)
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -105,13 +108,13 @@ class ProfileSum(Enclosure):
         return low
 
 
-class ProfileSumEngine(Engine[int]):
+class ProfileSumEngine(ExactEngine):
     """Bounds from the profile of the one factor with a continuous law, added up over the atoms of the others.
 
     ``others`` is the law of their product, without ``mass_at_plus_infinity``.
     """
 
-    name = "exact"
+    forward: ProfileSum
 
     def __init__(
         self,
@@ -120,7 +123,7 @@ class ProfileSumEngine(Engine[int]):
         mass_at_plus_infinity: float,
         cumulant: Cumulant,
     ) -> None:
-        self._cumulant = cumulant
+        self.cumulant = cumulant
         loss = Bounds.of(others.loss) + Bounds(-others.atoms.error, others.atoms.error)  # l_j
         logs, lost = (others.log_p, others.log_p + others.loss), Bounds(0.0, others.lost)
         p, q = (
@@ -133,16 +136,12 @@ class ProfileSumEngine(Engine[int]):
         self.forward = ProfileSum(scale=scale, leak=leak, final=True, law=law, loss=loss, mass=q, rest=above)
         self.backward = replace(self.forward, kind="other", loss=-loss, mass=p, rest=below)
 
-    def initial_effort(self, question: Question, tol: float | None) -> int:
-        """Return the only effort: sums have no finer one."""
-        return 0
-
     def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
         """Bound delta and epsilon as every engine does, and f by ``conjugate``: few atoms leave kinks."""
         if question != "beta":
             return super().answer(question, at, tol, known)
         about = self.cumulant.spread * np.array([-0.06, -0.02, 0.02, 0.06])
-        s = np.exp(np.clip(self.loss_at_alpha(at)[:, None] + about, -600.0, 600.0))
+        s = np.exp(np.clip(epsilon_for_alpha(self.cumulant, at)[:, None] + about, -600.0, 600.0))
         points = [np.unique(np.append(0.0, row)) for row in s]
         wide = WIDTHS["contour"]["beta"].goal if tol is None else tol
         low, high = conjugate(self._gain, at, points, wide, limit=max(self.forward.rest.lower, 0.0))
@@ -156,22 +155,11 @@ class ProfileSumEngine(Engine[int]):
                 low[some], high[some] = clip(side.bound(np.log(s[some])), 0.0, 1.0) * np.minimum(s[some], 1.0)
         return low, high
 
-    def evaluation_points(self, x: Array, delta: Array | None = None) -> list[tuple[Place[int], Index]]:
-        forward, backward = np.flatnonzero(x >= 0), np.flatnonzero(x < 0)
-        return [(lambda _: self.forward, forward), (lambda _: self.backward, backward)]
-
     def loss_at_delta(self, delta: Array) -> Array:
         leak, at_zero = self.forward.rest.upper, self.forward.bound(np.zeros(1)).upper
-        x = self._saddles.x_for(np.log(np.maximum(delta - leak, TINY)))
+        saddles = SaddleTable(self.cumulant, (0.0, 1.0), start=1.0)
+        x = saddles.x_for(np.log(np.maximum(delta - leak, TINY)))
         return np.where(delta > at_zero, np.log1p(-delta), x)
-
-    @cached_property
-    def _saddles(self) -> SaddleTable:
-        return SaddleTable(self.cumulant, (0.0, 1.0), start=1.0)
-
-    @property
-    def cumulant(self) -> Cumulant:
-        return self._cumulant
 
 
 def product(laws: Sequence[PrivacyLossDistribution], counts: Sequence[int]) -> AtomicLaw | None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
@@ -77,7 +76,9 @@ def cached_by_options(make: Callable[[Any], Value]) -> Value:
         if make not in made:
             key = make, curve.tightness, curve
             made[make] = {} if shared is None else shared.of(key, dict)
-        values, choices = made[make], OPTIONS.get().choices
+        values, options = made[make], OPTIONS.get()
+        # Sums shared among jobs are added in another order than by a single one.
+        choices = options.method, options.memory, options.jobs == 1
         if (value := values.get(choices)) is None:
             value = values[choices] = make(curve)
             for oldest in list(values)[:-4]:
@@ -134,14 +135,6 @@ class QueryOptions:
         """Return the largest power of two of items of ``each`` bytes that fit, at least 2^10."""
         return 1 << max(10, (self.memory // each).bit_length() - 1)
 
-    @cached_property
-    def choices(self) -> tuple[Method | None, int, bool]:
-        """The options on which an answer may depend.
-
-        Sums shared among jobs are added in another order than by a single one.
-        """
-        return self.method, self.memory, self.jobs == 1
-
 
 OPTIONS: ContextVar[QueryOptions] = ContextVar(
     "query_options",
@@ -149,9 +142,7 @@ OPTIONS: ContextVar[QueryOptions] = ContextVar(
 )
 
 
-def query_options() -> QueryOptions:
-    """Return the options of the question being answered."""
-    return OPTIONS.get()
+query_options = OPTIONS.get  # returns the options of the question being answered
 
 
 class Step(NamedTuple):
@@ -197,13 +188,6 @@ class Explanation(Displayed):
 
 # Steps of the questions inside a block that explains them.
 TRACE: ContextVar[list[Step] | None] = ContextVar("trace", default=None)
-
-
-def record_step(step: Step) -> None:
-    """Append a step to the active trace."""
-    steps = TRACE.get()
-    if steps is not None:
-        steps.append(step)
 
 
 class Width(NamedTuple):

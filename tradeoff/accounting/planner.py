@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.engine import Engine
-from tradeoff.accounting.options import WIDTHS, Method, Question, Step, measure, query_options, record_step
+from tradeoff.accounting.options import TRACE, WIDTHS, Method, Question, Step, measure, query_options
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
 from tradeoff.pld.batched import sketches
-from tradeoff.pld.cumulant import Cumulant
+from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
 from tradeoff.pld.units import TINY, UNIT
 
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 
 
 Choice = tuple[Engine[Any], str]  # an engine, and the reason to use it
-
-
-def is_coarse(tol: float | None) -> bool:
-    """Whether a second of the lattice reaches the width; below it, contours are tried first."""
-    return tol is None or tol >= 2e-7
 
 
 class Composition:
@@ -141,6 +136,7 @@ class Composition:
         """Yield the engines to use, in order, each with the reason; a method forces one."""
         if self.spent or method == "closed-form":
             return
+        coarse = tol is None or tol >= 2e-7  # a second of the lattice reaches it; below, contours are first
         if method is not None:
             forced = self.exact if method == "exact" else getattr(self, method)
             yield from [(forced, "requested")] if forced is not None else []
@@ -152,10 +148,8 @@ class Composition:
         elif self._on_one_lattice:
             yield self.lattice, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
-        elif (
-            is_coarse(tol) or (question == "delta" and self.contour.forward.splittable)
-        ) and self._few_or_rare:
-            yield from self._choices_of_few(tol, question)
+        elif (coarse or (question == "delta" and self.contour.forward.splittable)) and self._few_or_rare:
+            yield from self._choices_of_few(tol, question, coarse=coarse)
         elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
             yield self.contour.varied(extended_budget=False), "all densities have closed forms"
             yield self.lattice, "the contour was wide"
@@ -164,7 +158,7 @@ class Composition:
             yield self.contour, "all densities have closed forms"
             yield self.lattice, "the contour was wide"
 
-    def _choices_of_few(self, tol: float | None, question: Question) -> Iterator[Choice]:
+    def _choices_of_few(self, tol: float | None, question: Question, *, coarse: bool) -> Iterator[Choice]:
         """Yield the engines for few rounds, or rare large losses."""
         splits = self.contour.forward.splittable
         if splits and question != "epsilon" and tol is None:  # of many losses most are small: short lines
@@ -175,7 +169,7 @@ class Composition:
             own_centers = tol is not None and question == "delta"
             by_splits = self.contour.varied(splits_only=True, own_centers=own_centers)
             yield by_splits, "few rounds lose much: the largest loss is most of the sum"
-        if is_coarse(tol):
+        if coarse:
             yield self.lattice, "few rounds lose much: contours are slow there"
             yield self.contour, "the lattice was wide"
         else:
@@ -231,9 +225,9 @@ class Composition:
             low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
                 reached = measure(question, at, low, high, tol)
-            record_step(
-                Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started)
-            )
+            if (steps := TRACE.get()) is not None:
+                widest, seconds = float(np.max(reached[waiting])), perf_counter() - started
+                steps.append(Step(engine.name, why, question, widest, seconds))
             enough = np.full(len(at), WIDTHS[engine.name][question].enough if tol is None else tol)
             if tol is None and question == "epsilon":  # relative to a large epsilon, and less for a tiny one
                 enough *= np.where(np.isfinite(high), np.where(high < 0.01, 0.05, np.maximum(high, 1.0)), 1.0)
@@ -305,7 +299,7 @@ class Composition:
         That is one pair in a list, which is empty where no engine answers.
         """
         for engine, _ in self.choices(query_options().method):
-            return [(engine.loss_at_alpha(alpha), engine.cumulant.spread)]
+            return [(epsilon_for_alpha(engine.cumulant, alpha), engine.cumulant.spread)]
         return []
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:

@@ -415,6 +415,7 @@ class ContourEngine(Engine[Cost]):
     """
 
     name = "contour"
+    forward: ContourCache
 
     def __init__(
         self, laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], *, symmetric: bool = False
@@ -516,10 +517,6 @@ class ContourEngine(Engine[Cost]):
             result = bracket_root(lambda x: -lines.middle.at(x).log, -np.log1p(-delta[near]))[1]
             x[near] = np.clip(result, -1e4, 1e4)
         return x
-
-    @property
-    def cumulant(self) -> Cumulant:
-        return self.forward.cumulant
 
     def ceiling(self, x: Array) -> Array:
         """Bound delta(x) from above by a coarse line, or infinity."""

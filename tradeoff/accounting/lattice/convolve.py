@@ -41,37 +41,22 @@ class ProfileTable(Enclosure):
     below: Array
     lower: Array
 
-    @property
-    def reverse(self) -> bool:
-        """Whether it is of the other order, and answers at -x."""
-        return self.kind == "other"
-
     def bound(self, x: Array) -> Bounds:
-        return Bounds(*self.delta(-x if self.reverse else x))
+        """Bound delta(x): chords of upper bounds are above it, the polygon of lower ones below.
 
-    def delta(self, epsilon: Array) -> Pair:
-        """Bound delta(epsilon): chords of upper bounds are above it, the polygon of lower ones below.
-
-        Outside the table the last upper bound holds to its right, and convexity bounds it on its left.
+        Outside the table the last upper bound holds to its right. In s = e^epsilon delta is convex, and 1 at
+        0: so left of two nodes it is above the chord of a lower bound and an upper one further right,
+        prolonged, and below the chord from 1 to an upper bound.
         """
+        epsilon = -x if self.kind == "other" else x
         upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
         lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
-        before, after = self._left_of(epsilon)
+        (a, least, slope), (b, most) = self._chord_on_left, self._chord_from_1
+        before = np.where(epsilon < a, least - slope * np.expm1(np.minimum(epsilon - a, 0.0)), 0.0)
+        after = np.where(epsilon < b, most - (1 - most) * np.expm1(np.minimum(epsilon - b, 0.0)), 1.0)
         lower, upper = np.maximum(lower, before), np.minimum(np.minimum(upper, after) * (1 + 16 * UNIT), 1.0)
-        least = np.maximum(-np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT), self.leak)
-        return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
-
-    def _left_of(self, epsilon: Array) -> Pair:
-        """Bound delta left of two nodes, and by 0 and 1 right of them: in s = e^epsilon it is convex, 1 at 0.
-
-        So it is above the chord of a lower bound and an upper one further right, prolonged, and below the
-        chord from 1 to an upper bound.
-        """
-        a, lower, slope = self._chord_on_left
-        b, upper = self._chord_from_1
-        before = lower - slope * np.expm1(np.minimum(epsilon - a, 0.0))
-        after = upper - (1 - upper) * np.expm1(np.minimum(epsilon - b, 0.0))
-        return np.where(epsilon < a, before, 0.0), np.where(epsilon < b, after, 1.0)
+        known = np.maximum(-np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT), self.leak)
+        return Bounds(np.minimum(np.maximum(lower * (1 - 16 * UNIT), known), upper), upper)
 
     @cached_property
     def _chord_on_left(self) -> tuple[float, float, float]:
@@ -102,7 +87,7 @@ class ProfileTable(Enclosure):
 
     def crossing(self, delta: Array, guess: Array) -> Array:
         """Return where the upper bounds cross a level, or the lower ones if those never fall so low."""
-        if self.reverse:
+        if self.kind == "other":
             return guess
         falling, least = self._monotone
         k = np.searchsorted(-falling, -delta, side="left")  # the first node of an upper bound <= delta
@@ -115,8 +100,8 @@ class ProfileTable(Enclosure):
     def peak(self, alpha: Array, guess: Array) -> Array:
         """Return nodes near which 1 - delta - s alpha is largest; at any node it is a bound."""
         del guess
-        place = self.above[np.searchsorted(-self._switches, -alpha if not self.reverse else alpha - 1)]
-        return -place if self.reverse else place
+        place = self.above[np.searchsorted(-self._switches, -alpha if self.kind == "delta" else alpha - 1)]
+        return -place if self.kind == "other" else place
 
     @cached_property
     def _switches(self) -> Array:
@@ -128,7 +113,7 @@ class ProfileTable(Enclosure):
         at = np.clip(self.above, -700.0, 700.0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             drop = -np.diff(self.upper) / np.expm1(np.diff(at))  # over a distance of s itself
-            switches = self.upper[:-1] + drop if self.reverse else drop * np.exp(-at[:-1])
+            switches = self.upper[:-1] + drop if self.kind == "other" else drop * np.exp(-at[:-1])
         switches = np.nan_to_num(switches, nan=0.0)
         return np.maximum.accumulate(switches[::-1])[::-1]  # they may rise where bounds are trivial
 
@@ -171,12 +156,12 @@ class TiltedFactor:
 
     index: Index
     offset: float
+    count: int
+    log_scale: float
     over: Array
     under: Array
-    count: int
     top: float
     shift: float
-    log_scale: float
 
 
 @dataclass(frozen=True)

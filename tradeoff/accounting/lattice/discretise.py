@@ -14,7 +14,6 @@ whose exponential multiplies a mass, so that neither has to be a float.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -47,18 +46,16 @@ class Tilt(NamedTuple):
         return cls(tilted - log_scale, 5 * UNIT * (np.abs(tilted) + abs(log_scale)))
 
 
-@dataclass(frozen=True, eq=False)
-class DiscretisedLaw:
-    """P-masses at ``nodes`` times e^(slope node - log_scale), whose hockey-stick is above or below the law's.
+class DiscretisedLaw(NamedTuple):
+    """P-masses at nodes times e^(slope node - log_scale), whose hockey-stick is above or below the law's.
 
     ``top`` is the Q-mass of ``over`` at +infinity, not tilted; ``shift`` bounds how far rounding may have
     moved a loss.
     """
 
-    nodes: Array
     over: Array
-    top: float
     under: Array
+    top: float
     shift: float
 
 
@@ -95,19 +92,15 @@ def discretise(
         # rest of Q to +infinity.
         p[:1] += _to_p_mass(nodes[:1], excess[:1])
         p[-1] += deficit[-1]
-        over += _times_tilt(np.nextafter(p, np.inf), tilt)
+        exponent = tilt.value + tilt.error + 16 * UNIT  # for the exponential, products and three sums
+        with np.errstate(invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
+            tilted = np.nextafter(p, np.inf) * np.exp(np.minimum(exponent, 700.0))
+        over += np.where(exponent > 700.0, np.inf, tilted)
         top += cells.excess[-1] * (1 + cells.slack[-1])
         under += _merge_cells_below(law, cells, nodes, tilt)
         shift += float(np.max(law.edge_error(nodes)))
     # Two sums of at most three terms, each times 1 + slack.
-    return DiscretisedLaw(nodes, over, (top + law.mass_at_plus_infinity) * (1 + 16 * UNIT), under, shift)
-
-
-def _times_tilt(mass: Array, tilt: Tilt) -> Array:
-    """Return mass times e^tilt, rounded up: 16 units for the exponential, products and three sums."""
-    exponent = tilt.value + tilt.error + 16 * UNIT
-    with np.errstate(invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
-        return np.where(exponent > 700.0, np.inf, mass * np.exp(np.minimum(exponent, 700.0)))
+    return DiscretisedLaw(over, under, (top + law.mass_at_plus_infinity) * (1 + 16 * UNIT), shift)
 
 
 def _merge_cells_below(law: PrivacyLossDistribution, cells: Cells, nodes: Array, tilt: Tilt) -> Array:

@@ -21,53 +21,43 @@ import numpy as np
 
 from tradeoff.accounting.engine import APART, Engine, Place
 from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, tabulate
-from tradeoff.accounting.lattice.place import Effort, LatticePlan, plan, tilted_factors
+from tradeoff.accounting.lattice.discretise import discretise
+from tradeoff.accounting.lattice.place import Effort, LatticePlan, plan
 from tradeoff.accounting.options import Cache, Question, group_by_key, query_options, snap_to_grid
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
-from tradeoff.pld.law import Atoms, Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
-from tradeoff.pld.transformed import ReversedPLD
+from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.transformed import ReversedPLD, TransformedPLD
 from tradeoff.pld.units import UNIT
 
 
-class TruncatedPLD(PrivacyLossDistribution):
-    """Law restricted to the finite losses in [low, high]; the rest of its mass is missing."""
+class TruncatedPLD(TransformedPLD):
+    """Law of a continuous one, restricted to the finite losses up to ``high``; the rest is missing."""
 
-    def __init__(self, law: PrivacyLossDistribution, low: float, high: float) -> None:
-        self.law, self.low, self.high = law, low, high
-        self.continuous, self.lost = law.continuous, law.lost
+    def __init__(self, base: PrivacyLossDistribution, high: float) -> None:
+        super().__init__(base)
+        self.high = high
 
-    @property
-    def span(self) -> tuple[float, float]:
-        low, high = self.law.span
-        return max(low, self.low), min(high, self.high)
+    def _ends(self, low: float, high: float) -> tuple[float, float]:
+        return low, min(high, self.high)
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
-        """Distances of the law; 0 at an end that was cut off, which is exact."""
-        (low, high), (first, last) = self.law.next_to_ends, self.law.span
-        return (low if first >= self.low else 0.0), (high if last <= self.high else 0.0)
-
-    @property
-    def atoms(self) -> Atoms:
-        atoms = self.law.atoms
-        return Atoms(*(each[(atoms.loss >= self.low) & (atoms.loss <= self.high)] for each in atoms))
+        """Distances of the law; 0 at the end that was cut off, which is exact."""
+        low, high = self.base.next_to_ends
+        return low, (high if self.base.span[1] <= self.high else 0.0)
 
     def sketch(self) -> PlanningPoints:
-        """Return the points inside, and the next one on each side, at the end itself: nodes reach it then."""
-        loss, log_p = self.law.sketch()
-        first = max(int(np.searchsorted(loss, self.low)) - 1, 0)
+        """Return the points inside, and the next one, at the end itself: nodes reach it then."""
+        loss, log_p = self.base.sketch()
         last = int(np.searchsorted(loss, self.high, side="right")) + 1
-        return PlanningPoints(np.clip(loss[first:last], self.low, self.high), log_p[first:last])
+        return PlanningPoints(np.minimum(loss[:last], self.high), log_p[:last])
 
     def edge_error(self, edges: Array) -> Array:
-        return self.law.edge_error(edges)
-
-    def _cells(self, edges: Array) -> Cells:
-        return self.law.cells(edges)
+        return self.base.edge_error(edges)
 
 
 def choose_edge(
@@ -242,14 +232,17 @@ class Direction:
         scale = float(self.spread(np.array([epsilon]))[0])
         edge = choose_edge(laws, self.counts, cumulant, epsilon + scale) if self.is_cut else None
         if edge is not None:
-            laws = [TruncatedPLD(law, -math.inf, edge) for law in laws]
+            laws = [TruncatedPLD(law, edge) for law in laws]
             sketches = [law.sketch() for law in laws]
             cumulant = Cumulant(list(zip(sketches, self.counts, strict=True)))
         grid = plan(laws, self.counts, sketches, cumulant, epsilon, effort)
-        # At 2^45 spacings a cell, whose edges err by 8 units of the loss each, has a relative slack of 1/8.
-        if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in sketches) > 2**45 * grid.h:
+        if grid is None:
             return None
-        factors = tilted_factors(grid, laws, self.counts)
+        factors = []
+        for law, n, (index, offset, log_scale) in zip(laws, self.counts, grid.factors, strict=True):
+            nodes = np.asarray(offset + grid.h * index, dtype=float)
+            measures = discretise(law, nodes, grid.theta, log_scale)
+            factors.append(TiltedFactor(index, offset, n, log_scale, *measures))
         leak = self.mass_at_plus_infinity * (1 - 16 * UNIT)  # rounded down
         table = tabulate(factors, grid.h, grid.theta, grid.window, leak)
         if edge is not None:
@@ -267,6 +260,7 @@ class LatticeEngine(Engine[Effort]):
     """Bounds from the lattice, for any law: an FFT a distinct factor for each table."""
 
     name = "lattice"
+    forward: Direction
 
     def __init__(
         self, laws: Sequence[PrivacyLossDistribution], counts: Sequence[int], *, symmetric: bool = False
@@ -313,7 +307,3 @@ class LatticeEngine(Engine[Effort]):
 
             x[below] = bracket_root(estimate, delta[below])[1]
         return x
-
-    @property
-    def cumulant(self) -> Cumulant:
-        return self.forward.cumulant

@@ -8,13 +8,11 @@ has masses P e^(theta L - log_scale_i), log_scale_i = log E_P e^(theta L_i). Ske
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.accounting.lattice.convolve import TiltedFactor, Window
-from tradeoff.accounting.lattice.discretise import discretise
+from tradeoff.accounting.lattice.convolve import Window
 from tradeoff.intervals.bounds import Array, Index
 from tradeoff.pld.cumulant import Cumulant, saddles, tilt_for_epsilon
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
@@ -28,19 +26,14 @@ class Effort(NamedTuple):
     most: int
 
 
-@dataclass(frozen=True)
-class LatticePlan:
-    """A lattice: tilt ``theta``, spacing ``h``, window of the sum, and one entry a factor of all tuples."""
+class LatticePlan(NamedTuple):
+    """A lattice: tilt ``theta``, spacing ``h``, window of the sum, and what is chosen for each factor."""
 
     theta: float
     h: float
     window: Window
-    log_scales: tuple[float, ...]
-    ranges: tuple[tuple[float, float, float], ...]
-    """Per factor: lowest loss, highest loss, offset."""
-    tilted: tuple[Array, ...]
-    """Tilted masses of the sketches, of sum 1."""
-    sketches: tuple[PlanningPoints, ...]
+    factors: list[tuple[Index, float, float]]
+    """Per factor: indices of nodes, offset, log_scale."""
     refinement_factor: float
     """About how many times narrower the bounds of the finest lattice are, 1 where none is finer."""
 
@@ -168,8 +161,11 @@ def plan(
     cumulant: Cumulant,
     epsilon: float,
     effort: Effort,
-) -> LatticePlan:
-    """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon."""
+) -> LatticePlan | None:
+    """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon.
+
+    There is none where losses are too far apart for its spacing.
+    """
     theta = tilt_for_epsilon(cumulant, epsilon)
     log_delta = saddles(cumulant, [theta], (0, 1)).log.item()
     log_eta = np.log(1e-16)  # a hundredth of the mass left out of each factor
@@ -200,49 +196,53 @@ def plan(
     refinement_factor = 1.0
     if h > 2 * finest:  # bounds meet as h^2, or at once on a spacing that atoms share
         refinement_factor = math.inf if any(len(law.atoms.loss) for law in laws) else (h / finest) ** 2
-    ranges = []
-    for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):
+    # At 2^45 spacings a cell, whose edges err by 8 units of the loss each, has a relative slack of 1/8.
+    if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in sketches) > 2**45 * h:
+        return None
+    factors = []
+    for law, sketch, scale, count, weight in zip(laws, sketches, scales, counts, weights, strict=True):
         end, continuous = law.support[1], law.continuous
         reach = _reach(sketch, theta, scale, count, log_delta, end=end, continuous=continuous)
-        ranges.append((*reach, _offset(law, sketch, h)))
-    offset = sum(count * c for count, (_, _, c) in zip(counts, ranges, strict=True))
+        offset = _offset(law, sketch, h)
+        factors.append((_indices(law, sketch.loss, weight, reach, offset, h, theta), offset, scale))
+    offset = sum(count * each for count, (_, each, _) in zip(counts, factors, strict=True))
     first = int(np.floor((low - offset) / h)) - 1
     # For the FFT; half of the rest is below. Of few rounds each may end a node past either end of the sum.
     size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4 + 2 * min(sum(counts), 64)))))
     spare = size - int(np.ceil((high - low) / h)) - 2
     window = Window(first - spare // 2, size, (down, up))
-    return LatticePlan(
-        theta, h, window, tuple(scales), tuple(ranges), tuple(weights), tuple(sketches), refinement_factor
-    )
+    return LatticePlan(theta, h, window, factors, refinement_factor)
 
 
-def _indices(grid: LatticePlan, which: int, law: PrivacyLossDistribution) -> Index:
-    """Return node indices of one factor: around every atom, or all of the bulk and fewer in the tails."""
-    low, high, offset = grid.ranges[which]
-    first, last = int(np.floor((low - offset) / grid.h)) - 1, int(np.ceil((high - offset) / grid.h)) + 1
+def _indices(
+    law: PrivacyLossDistribution,
+    loss: Array,
+    weight: Array,
+    reach: tuple[float, float],
+    offset: float,
+    h: float,
+    theta: float,
+) -> Index:
+    """Return node indices of one factor: around every atom, or all of the bulk and fewer in the tails.
+
+    There they are 2^j apart where the tilted tail is below 5e-4 4^-j: so light a tail adds as little to the
+    width of bounds as the bulk. ``weight`` are tilted masses of planning points.
+    """
+    first, last = int(np.floor((reach[0] - offset) / h)) - 1, int(np.ceil((reach[1] - offset) / h)) + 1
     if not law.continuous:
-        place = np.floor((law.atoms.loss - offset) / grid.h + 1e-6).astype(np.int64)
+        place = np.floor((law.atoms.loss - offset) / h + 1e-6).astype(np.int64)
         around = np.concatenate([[first, last], place, place + 1])
         return np.unique(around[(around >= first) & (around <= last)])
     if last - first < 256:
         return np.arange(first, last + 1)
-    return _graded(grid, which, first, last)
-
-
-def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
-    """Return indices from first to last, 2^j apart where the tilted tail is below 5e-4 4^-j.
-
-    So light a tail adds as little to the width of bounds as the bulk.
-    """
-    offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
     left, right = np.cumsum(weight), np.cumsum(weight[::-1])
     # Levels of coarser cells: from the twelfth on they are too few to matter.
-    levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, 12))
+    levels = int(np.clip(np.floor(np.log2(0.25 / (h * theta))), 0, 12))
     tails = 5e-4 * 4.0 ** -np.arange(1, levels + 1)
     below = loss[np.searchsorted(left, tails).clip(0, len(loss) - 1)]
     above = loss[(len(loss) - 1 - np.searchsorted(right, tails)).clip(0, len(loss) - 1)]
-    lows = np.clip(np.floor((below - offset) / grid.h), first, last).astype(np.int64)
-    highs = np.append(np.clip(np.ceil((above - offset) / grid.h), first, last).astype(np.int64), last)
+    lows = np.clip(np.floor((below - offset) / h), first, last).astype(np.int64)
+    highs = np.append(np.clip(np.ceil((above - offset) / h), first, last).astype(np.int64), last)
     # Never more than about a million cells, whatever the choice costs.
     steps = [*(1 << j for j in range(levels)), max(1 << levels, (last - first) >> 20)]
     # Towards the bulk a coarse cell must not reach into it.
@@ -253,16 +253,3 @@ def _graded(grid: LatticePlan, which: int, first: int, last: int) -> Index:
             pieces.append(piece)
             at = int(piece[-1]) + step
     return np.append(np.concatenate(pieces), last) if pieces else np.array([first, last])
-
-
-def tilted_factors(
-    grid: LatticePlan, laws: list[PrivacyLossDistribution], counts: list[int]
-) -> list[TiltedFactor]:
-    """Discretise every factor on the lattice."""
-    result = []
-    for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
-        index = _indices(grid, which, law)
-        offset, log_scale = grid.ranges[which][2], grid.log_scales[which]
-        d = discretise(law, np.asarray(offset + grid.h * index, dtype=float), grid.theta, log_scale)
-        result.append(TiltedFactor(index, offset, d.over, d.under, count, d.top, d.shift, log_scale))
-    return result
