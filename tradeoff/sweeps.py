@@ -9,6 +9,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.accounting.options import SHARED, Cache, set_context
+from tradeoff.accounting.options import SHARED, set_context
 from tradeoff.atomic_write import atomic_write
 from tradeoff.curves.parameters import count, workers
 from tradeoff.display import Displayed, TextTable, exactly, rounded
@@ -253,7 +254,7 @@ def _answers(
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of every point, in order; ``lengths`` are those of the axes of the grid."""
     if n_jobs == 1:
-        cache: Cache[Any] = Cache(8)  # products shared between neighbouring points: 180 MiB at worst
+        cache = lru_cache(8)(lambda _: {})  # products shared between neighbouring points: 180 MiB at worst
         yield from (_answer(function, point, cache) for point in points)
         return
     joblib = needed("joblib", 'more than one job needs joblib: pip install "tradeoff[parallel]"')
@@ -280,11 +281,11 @@ def _answers(
 
 
 def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    cache: Cache[Any] = Cache(8)
+    cache = lru_cache(8)(lambda _: {})
     return [_answer(function, point, cache) for point in points]
 
 
-def _answer(function: Callable[..., Any], point: dict[str, Any], cache: Cache[Any]) -> dict[str, Any]:
+def _answer(function: Callable[..., Any], point: dict[str, Any], cache: Callable[..., Any]) -> dict[str, Any]:
     """Return the columns of one answer."""
     try:
         with set_context(SHARED, cache):

@@ -158,6 +158,9 @@ class ComposedLaw(PrivacyLossDistribution):
         self.mass_at_minus_infinity = combine_masses_at_infinity(below, counts)
         self.cumulant = Cumulant(sketches(laws, counts))
         self.line = cache(self._line)
+        self.middle = self._rung(0.5)  # between the poles of the kernels
+        # Width of the uniform law by which losses are moved, so that sums past the last node converge.
+        self.blur = 2.0**-44 * self.middle.sd
 
     @property
     def span(self) -> tuple[float, float]:
@@ -175,16 +178,6 @@ class ComposedLaw(PrivacyLossDistribution):
         low, high = zip(*((n * low, n * high) for (low, high), (_, n) in each), strict=True)
         off = [4 * UNIT * math.fsum(map(abs, side)) for side in (low, high)]
         return math.fsum(low) - off[0], math.fsum(high) + off[1]
-
-    @cached_property
-    def middle(self) -> Rung:
-        """The tilt 1/2: between the poles of the kernels."""
-        return self._rung(0.5)
-
-    @property
-    def blur(self) -> float:
-        """Width of the uniform law by which losses are moved, so that sums past the last node converge."""
-        return 2.0**-44 * self.middle.sd
 
     def _rung(self, c: float) -> Rung:
         value, mean, variance = self.cumulant(c)

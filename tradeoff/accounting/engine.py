@@ -368,7 +368,7 @@ class Engine(ABC, Generic[Effort]):
     def _at(self, x: Array, effort: Effort, level: Array | None = None) -> _Answers:
         """Bound delta at losses x; or, near x, the least losses at which delta is at most ``level``."""
         result = _Answers(np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x)))
-        for enclose, which in self.evaluation_points(x, level) if len(x) else ():
+        for enclose, which in self.evaluation_points(x, level):
             if (e := enclose(effort)) is not None:
                 at = x[which]
                 bounds = bound_delta(e, at) if level is None else bound_epsilon(e, level[which], at)
@@ -403,9 +403,9 @@ class Engine(ABC, Generic[Effort]):
                     aimed[mine] = np.where(onward, near, aimed[mine])
             if not len(active := np.flatnonzero(moved)):
                 break
-        again = np.flatnonzero(rest)
-        for whole, part in zip(result, self._at(aimed[again], effort, delta[again]), strict=True):
-            whole[again] = part
+        if len(again := np.flatnonzero(rest)):
+            for whole, part in zip(result, self._at(aimed[again], effort, delta[again]), strict=True):
+                whole[again] = part
         return result
 
     def _beta(self, alpha: Array, effort: Effort, goal: float) -> _Answers:

@@ -24,25 +24,24 @@ Value = TypeVar("Value")
 
 
 class Cache(Generic[Value]):
-    """Cache by key; drops the oldest values while the total weight is above ``most``.
+    """Function ``make`` with its last values kept, as by ``functools.lru_cache``, up to the weight ``most``.
 
-    A key contains everything its value depends on. So the cache changes times, never an answer, and two
+    Arguments contain everything their value depends on. So the cache changes times, never an answer, and two
     threads that compute a value at the same time get the same one.
     """
 
-    def __init__(self, most: int, weight: Callable[[Value], int] | None = None) -> None:
-        self.most, self.weight = most, weight
+    def __init__(self, make: Callable[..., Value], most: int, weight: Callable[[Value], int]) -> None:
+        self.make, self.most, self.weight = make, most, weight
         self._kept: dict[Hashable, tuple[Value, int]] = {}  # values with their weights, the oldest first
         self._total = 0
         self._lock = Lock()
 
-    def of(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of ``key``, made if it is not there; without ``weight`` each weighs 1."""
+    def __call__(self, *key: Hashable) -> Value:
         with self._lock:
             if key in self._kept:
                 return self._kept[key][0]
-        value = make()
-        weight = 1 if self.weight is None else self.weight(value)
+        value = self.make(*key)
+        weight = self.weight(value)
         with self._lock:
             self._total += 0 if key in self._kept else weight
             self._kept[key] = value, weight
@@ -52,7 +51,7 @@ class Cache(Generic[Value]):
 
 
 # Caches by curve while equal curves share what they first need inside a block.
-SHARED: ContextVar[Cache[Any] | None] = ContextVar("shared", default=None)
+SHARED: ContextVar[Callable[[Hashable], dict[Any, Any]] | None] = ContextVar("shared", default=None)
 
 
 @contextmanager
@@ -75,7 +74,7 @@ def cached_by_options(make: Callable[[Any], Value]) -> Value:
         made, shared = vars(curve).setdefault("_caches", {}), SHARED.get()
         if make not in made:
             key = make, curve.tightness, curve
-            made[make] = {} if shared is None else shared.of(key, dict)
+            made[make] = {} if shared is None else shared(key)
         values, options = made[make], OPTIONS.get()
         # Sums shared among jobs are added in another order than by a single one.
         choices = options.method, options.memory, options.jobs == 1

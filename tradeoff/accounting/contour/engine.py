@@ -26,7 +26,6 @@ from tradeoff.accounting.contour.place import (
     GOAL,
     Placement,
     coarse_placement,
-    least_smoothing,
     log_kappas,
     place_line,
     smoothed,
@@ -111,11 +110,6 @@ class ContourCache:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
         # Most terms, nodes of a line times those of its quadratures, summed without a tolerance.
         self.usual_terms = max(_TUNING.terms, _TUNING.terms_each * len(laws))
-        # Nodes kept, 180 MiB a strip, and as much for grids: a long line where atoms last, and the shorter
-        # one before it. With room for one alone each would replace the other, at every question.
-        self.lines: Cache[ContourLine | None] = Cache(
-            2 * (2**21 + 2**19), lambda line: 0 if line is None else len(line.log)
-        )
         self.place, self.damped = lru_cache(1024)(self._place), cache(self._damped)
 
     @cached_property
@@ -195,6 +189,16 @@ class ContourCache:
     def factors(self) -> Factors:
         """Factors to transform: alike laws in one, as rows of arrays."""
         return Factors(*batch_factors(self.laws, self.counts))
+
+    @cached_property
+    def line(self) -> Cache[ContourLine | None]:
+        """The function that returns the line of a placement, or None if its numbers overflow.
+
+        It keeps nodes of 180 MiB a strip, and as much for grids: a long line where atoms last, and the
+        shorter one before it. With room for one alone each would replace the other, at every question.
+        """
+        most = 2 * (2**21 + 2**19)
+        return Cache(self.factors.line, most, lambda line: 0 if line is None else len(line.log))
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -317,7 +321,7 @@ class ContourCache:
                 return divided
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = sharp.truncation_exceeds(10) and not needs_smoothing
-        finer |= 0 < line.place.smoothing_width < 1.01 * least_smoothing(line.place, accuracy)
+        finer |= 0 < line.place.smoothing_width < 1.01 * math.sqrt(accuracy / line.place.blur)
         lost = Bounds(0.0, 0.0) if middle else self.leak
         return LineEnclosure(
             line,
@@ -377,12 +381,8 @@ class ContourCache:
             best = np.where(enough.any(axis=1), np.argmax(enough, axis=1), -1)
         for tilt, mine in group_by_key(np.where(best < 0, 0.0, c[best])):
             if tilt:
-                result[mine] = self.factors.chernoff(tilt).psi(x[mine])
+                result[mine] = self.factors.chernoff(tilt).psi(x[mine])[1]
         return result
-
-    def line(self, place: Placement) -> ContourLine | None:
-        """Return the line of a placement, or None if its numbers overflow."""
-        return self.lines.of(place, partial(self.factors.line, place))
 
     def _place(self, kind: Kind, x: float, log_psi: float | None, *, coarse: bool = False) -> Placement:
         """Place a line at the loss x, one of a shorter period if ``coarse``."""

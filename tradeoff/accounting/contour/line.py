@@ -27,8 +27,8 @@ import numpy as np
 from tradeoff.accounting.contour.grid import Grid, make_grid, sum_on_grid
 from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
 from tradeoff.accounting.options import NODE_TERMS, query_options
-from tradeoff.errors import MissingExtraError, SizeError
-from tradeoff.intervals.bounds import Array, Complex
+from tradeoff.errors import SizeError, needed
+from tradeoff.intervals.bounds import Array, Complex, Pair
 from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.pld.law import LogRatio, Transform, Transformed
 from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, cosine_and_sine, few_bits
@@ -60,19 +60,14 @@ class Chernoff(NamedTuple):
     c: float
     log_m: float
 
-    def psi(self, x: Array) -> Array:
-        """Bound psi(x) = delta(x) - Q(L = inf) from above."""
+    def psi(self, x: Array) -> Pair:
+        """Bound psi(x) = delta(x) - Q(L = inf), from below by 0."""
         if self.log_m == math.inf:
-            return np.ones(len(x))
+            return np.zeros(len(x)), np.ones(len(x))
         terms = self.log_m, log_kappa(self.c), -(self.c - 1) * x
         # Three terms known to 8 units of themselves and 1, three sums, and an exponential of 4 units.
         size = 1 + abs(terms[0]) + abs(terms[1]) + np.abs(terms[2])
-        return np.asarray(np.exp(np.minimum(sum(terms) + 16 * UNIT * size, 0.0)) + TINY)
-
-
-def _size(terms: Sequence[float]) -> float:
-    """Return sum |terms|, to which the rounding of their sum is relative."""
-    return math.fsum(map(abs, terms))
+        return np.zeros(len(x)), np.exp(np.minimum(sum(terms) + 16 * UNIT * size, 0.0)) + TINY
 
 
 class Sums(NamedTuple):
@@ -84,7 +79,6 @@ class Sums(NamedTuple):
     ``moment`` = sum |values| y, which an error of mean - x is multiplied by.
     """
 
-    step: float
     values: Complex
     blocks: Array
     error: Array
@@ -178,7 +172,7 @@ class ContourLine:
             is_kept[0] = True  # also of a product that is nothing everywhere
             error += np.sum(sizes, axis=1, where=~is_kept) * (1 + 1e-9)
             values, kept = blocks[:, is_kept].reshape(-1, _BLOCK), np.flatnonzero(is_kept).astype(float)
-        return Sums(step, values, kept, error, rounding, 88 * size, moment)
+        return Sums(values, kept, error, rounding, 88 * size, moment)
 
     @cached_property
     def _grid(self) -> Grid | None:
@@ -203,7 +197,7 @@ class ContourLine:
         s = (tau * (z - 0.5)) ** 2
         for powers, factor in self._polynomials:
             square = factor * tau**2
-            parts = size + square * _gaussian_factor(_absolute(powers), np.abs(s))
+            parts = size + square * _gaussian_factor(np.abs(powers), np.abs(s))
             yield stick - sign * square * _gaussian_factor(powers, s), parts
 
     @property
@@ -225,7 +219,7 @@ class ContourLine:
             whole = np.array([m, v + m, v**3 + 3 * v + 3 * m])
             whole += tau * step * (top > v * v) * top ** (k / 2) * np.exp((v * v - top) / 2)
             for side, (powers, factor) in enumerate(self._polynomials):
-                (_, b, c), constant = _absolute(powers), _gaussian_factor(_absolute(powers), aside)
+                (_, b, c), constant = np.abs(powers), _gaussian_factor(np.abs(powers), aside)
                 added = factor * float(np.dot([constant, b + c * (6 + 2 * aside), c], whole))
                 result[side] += bound * tau / math.pi * (1 / v + added)
         return result * (1 + 1e-9)
@@ -235,7 +229,7 @@ class ContourLine:
         total, off = self._sum_nodes(np.array([x]))
         return float(off[0, 0] - self._truncation[0]) / max(abs(float(total[0, 0])), TINY)
 
-    def psi(self, x: Array, *, many: bool = False) -> tuple[Array, Array]:
+    def psi(self, x: Array, *, many: bool = False) -> Pair:
         """Bound psi at losses x from below and above: K, aliases and every error included.
 
         ``many`` is whether a long line may use a grid, made for the first of many losses.
@@ -257,9 +251,10 @@ class ContourLine:
         sums, grid = self._sums, self._grid if many else None
         result = np.empty((len(sums.error), len(x)))  # of each loss alone: none depends on the others
         if grid is not None:
-            result = sum_on_grid(grid, (self.mean - x) * (grid.period * sums.step / (2 * math.pi)))
+            result = sum_on_grid(grid, (self.mean - x) * (grid.period * self.place.step / (2 * math.pi)))
         elif len(sums.values) == len(sums.error):
-            each, y = max(1, _PIECE // sums.values.shape[1]), sums.step * np.arange(sums.values.shape[1])
+            count = sums.values.shape[1]
+            each, y = max(1, _PIECE // count), self.place.step * np.arange(count)
             for first in range(0, len(x), each):
                 some = slice(first, first + each)
                 phase = np.multiply.outer(self.mean - x[some], y)
@@ -269,7 +264,7 @@ class ContourLine:
         else:
             # A node is y in its block and y' its start: e^(i pace (y + y')) = e^(i pace y) e^(i pace y').
             size = len(sums.blocks)
-            y, starts = sums.step * np.arange(_BLOCK, dtype=float), sums.step * sums.blocks
+            y, starts = self.place.step * np.arange(_BLOCK, dtype=float), self.place.step * sums.blocks
             each = max(1, _PIECE // size)
             for first in range(0, len(x), each):
                 some = slice(first, first + each)
@@ -302,14 +297,10 @@ class ContourLine:
         return np.asarray(share * (1 + 1e-9))
 
 
-def _gaussian_factor(powers: Powers, s: Any) -> Any:
+def _gaussian_factor(powers: Powers | Array, s: Any) -> Any:
     """Return what a polynomial in u^2 multiplies a Gaussian's transform by (``ContourLine``)."""
     result = powers[0] + powers[1] * (1 + s)
     return result + powers[2] * (3 + s * (6 + s)) if powers[2] else result
-
-
-def _absolute(powers: Powers) -> Powers:
-    return abs(powers[0]), abs(powers[1]), abs(powers[2])
 
 
 class Factors:
@@ -339,14 +330,14 @@ class Factors:
             return Chernoff(c, math.inf)
         terms = [n * (t.log_m + t.log_m_error) for t, n in zip(transforms, self.counts, strict=True)]
         # A count, a sum, a product and the sum of all: four roundings.
-        return Chernoff(c, math.fsum(terms) + 4 * UNIT * _size(terms))
+        return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
 
     def epsilon_ceiling(self, cumulant: Cumulant, psi: float) -> float:
         """Bound the loss x with psi(x) = ``psi`` from above: Chernoff's bound at one tilt, solved for x."""
         point = self.chernoff(tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
         terms = point.log_m, log_kappa(point.c), -math.log(psi)
         # Terms known to 8 units of themselves and 1, their sum and a quotient.
-        return (math.fsum(terms) + 16 * UNIT * (1 + _size(terms))) / (point.c - 1)
+        return (math.fsum(terms) + 16 * UNIT * (1 + math.fsum(map(abs, terms)))) / (point.c - 1)
 
     def line(self, place: Placement) -> ContourLine | None:
         """Return the line of a placement, or None where a density is unknown or a number overflows."""
@@ -363,19 +354,21 @@ class Factors:
         left, right = self.chernoff(place.left), self.chernoff(place.right)
         if math.inf in (left.log_m, right.log_m):
             return None
-        smoothing = place.smoothing_width**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
+        tau = place.smoothing_width
+        smoothing = tau**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
         logs, errors, means = (
             [n * number for n, number in zip(self.counts, numbers, strict=True)]
             for numbers in zip(*((t.log_m, t.log_m_error, t.mean) for t in transforms), strict=True)
         )
+        sizes = [*map(abs, logs), abs(smoothing)]
         # A count is a float up to 2^53 and rounded above it; a product and an exact sum are a rounding each.
         rounded = UNIT * (2 if max(self.counts) <= 2**53 else 4)
         return ContourLine(
             place,
             log_m=math.fsum(logs) + smoothing,
-            log_m_error=math.fsum(errors) + rounded * _size(logs) + 4 * UNIT * _size([*logs, smoothing]),
-            mean=math.fsum(means) + place.smoothing_width**2 * (place.c - 0.5),
-            mean_error=rounded * _size(means) + 4 * UNIT * place.smoothing_width**2 * max(place.c, 0.5),
+            log_m_error=math.fsum(errors) + rounded * math.fsum(sizes[:-1]) + 4 * UNIT * math.fsum(sizes),
+            mean=math.fsum(means) + tau**2 * (place.c - 0.5),
+            mean_error=rounded * math.fsum(map(abs, means)) + 4 * UNIT * tau**2 * max(place.c, 0.5),
             log=log,
             error=error,
             tail_bound=tail_bound,
@@ -506,11 +499,7 @@ def _sum_logs(
 
 def _run_jobs(jobs: int | None, transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> LogRatio:
     """Return ``_sum_logs``, the factors split among parallel jobs; bounds allow for any order of sums."""
-    try:
-        import joblib
-    except ImportError as error:
-        remedy = 'pip install "tradeoff[parallel]"'
-        raise MissingExtraError(f"n_jobs other than 1 needs joblib: {remedy}") from error
+    joblib = needed("joblib", 'n_jobs other than 1 needs joblib: pip install "tradeoff[parallel]"')
     each = _FACTORS // 2
     starts = range(0, len(transforms), each)
     parts = [(transforms[i : i + each], counts[i : i + each], y, len(transforms)) for i in starts]

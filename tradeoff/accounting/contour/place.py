@@ -84,17 +84,12 @@ def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     that. ``each`` is the number of terms summed for a node.
     """
     nodes = min(query_options().most(NODE_BYTES), sharp.most / (1.02 * each))
-    least = least_smoothing(sharp, accuracy)
+    least = math.sqrt(accuracy / sharp.blur)  # mu of the Gaussian that moves psi by so much
     tau = max(least, 5.5 / (sharp.step * nodes))  # nearly: of it the depth is good to 1 %
     depth = math.sqrt(2 * max(math.log(512 * GOAL / sharp.goal / min(sharp.blur * tau, 1 / tau)), 2.0))
     tau = float(max(least, 1.01 * min(depth, 8.5) / (sharp.step * nodes)))
     goal = 1 / 512 * min(sharp.blur * tau * tau, 1.0) * sharp.goal / GOAL
     return sharp._replace(smoothing_width=tau, goal=goal)
-
-
-def least_smoothing(place: Placement, accuracy: float) -> float:
-    """Return the mu of the Gaussian that moves psi by about ``accuracy``, relative."""
-    return math.sqrt(accuracy / place.blur)
 
 
 def place_line(saddles: SaddleTable, x: float, log_psi: float | None, *, middle: bool) -> Placement:

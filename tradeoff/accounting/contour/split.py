@@ -111,10 +111,8 @@ class SplitEnclosure(Enclosure):
         log_early = np.minimum(sharp * (t - self.b) - t * t / 2, 0.0)  # of a probability
         early = np.where((t >= 0) & (t <= sharp - 1), np.exp(log_early), 1.0)
         missing = self.marks.count * (early + self.large.upper * self.below) * (1 + 1e-9)  # P(A, L < x)
-        psi, none = self.small.psi(x), np.zeros(len(x))
-        small = Bounds(*psi) if isinstance(psi, tuple) else Bounds(none, psi)
-        rest = exp(x) * Bounds(none, np.minimum(missing, 1.0))
-        return Bounds(*self.line.psi(x)) + small + (self.q - exp(x) * self.p) + rest
+        rest = exp(x) * Bounds(np.zeros(len(x)), np.minimum(missing, 1.0))
+        return Bounds(*self.line.psi(x)) + Bounds(*self.small.psi(x)) + (self.q - exp(x) * self.p) + rest
 
 
 @np.errstate(all="ignore")  # nodes that are left out have no logarithm
@@ -158,7 +156,7 @@ def _split(
         return None
     bound = Factors([small], [count]).chernoff(tilts.small)
     rest: ContourLine | Chernoff | None = bound  # of small steps alone; a line where the bound is not small
-    if math.log(max(float(bound.psi(np.array([x]))[0]), 1e-300)) > log_psi - _LEFT + 5.0:
+    if math.log(max(float(bound.psi(np.array([x]))[1][0]), 1e-300)) > log_psi - _LEFT + 5.0:
         saddles = SaddleTable(Cumulant([(small.sketch(), count)]), (0.0, 1.0), start=1.0)
         place = place_line(saddles, x, None, middle=False)._replace(most=_MOST / 20)
         rest = Factors([small], [count]).line(place)

@@ -231,7 +231,7 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
 
 
 def _two_norm(half: Array, size: int) -> float:
-    """Return the 2-norm, by Parseval, of the vector whose half spectrum has these moduli.
+    """Return the 2-norm, by Parseval, of the vector of even size whose half spectrum has these moduli.
 
     In units of the largest, to a power of two: squares of masses below e^-354 underflow.
     """
@@ -240,9 +240,7 @@ def _two_norm(half: Array, size: int) -> float:
         return peak
     unit = math.ldexp(0.5, math.frexp(peak)[1])
     half = half / unit
-    twice = half[1:-1] if size % 2 == 0 else half[1:]
-    once = half[[0, -1]] if size % 2 == 0 else half[:1]
-    total = 2 * float(np.sum(twice**2)) + float(np.sum(once**2))
+    total = 2 * float(np.sum(half[1:-1] ** 2)) + float(np.sum(half[[0, -1]] ** 2))
     return unit * math.sqrt(total / size)
 
 

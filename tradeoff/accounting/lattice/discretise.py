@@ -36,15 +36,6 @@ class Tilt(NamedTuple):
     value: Array
     error: Array
 
-    @classmethod
-    def of(cls, slope: float, nodes: Array, log_scale: float) -> Tilt:
-        """Tilt by ``slope``: a unit of slope L for the product, one for the difference, two for the node.
-
-        One more is for the sum of the value and its error.
-        """
-        tilted = slope * nodes
-        return cls(tilted - log_scale, 5 * UNIT * (np.abs(tilted) + abs(log_scale)))
-
 
 class DiscretisedLaw(NamedTuple):
     """P-masses at nodes times e^(slope node - log_scale), whose hockey-stick is above or below the law's.
@@ -70,7 +61,9 @@ def discretise(
     # Atoms farther outside the nodes have masses that allow for the errors of their losses
     # (``_split_atoms``), and change what ``_move_atoms`` takes from them by e^-40, below a unit.
     far = 40.0
-    tilt, near = Tilt.of(slope, nodes, log_scale), nodes[[0, -1]] + np.array([-far, far])
+    near, tilted = nodes[[0, -1]] + np.array([-far, far]), slope * nodes
+    # A unit for the product, the difference, and the sum of the value and its error, and two for the node.
+    tilt = Tilt(tilted - log_scale, 5 * UNIT * (np.abs(tilted) + abs(log_scale)))
     over, top = _split_atoms(law, nodes, tilt)
     under = _move_atoms(law, nodes, tilt)
     errors = law.atoms.error[(law.atoms.loss >= near[0]) & (law.atoms.loss <= near[1])]
@@ -131,11 +124,6 @@ class MergedCells(NamedTuple):
     log_p: Array
     slack: Array
 
-    def law(self) -> AtomicLaw:
-        """Return one atom for each cell."""
-        known = ~np.isnan(self.loss)
-        return AtomicLaw(self.loss[known], self.log_p[known], slack=self.slack[known])
-
 
 def _merge_best(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: Tilt) -> Array:
     """Return masses at nodes for the best of three choices of cuts in the cells, by the Q-mass that is kept.
@@ -159,7 +147,8 @@ def _merge_best(law: PrivacyLossDistribution, inner: Cells, nodes: Array, tilt: 
     best, most, merged = np.zeros(len(nodes)), -1.0, None
     for chosen, first in ((cuts, -1), (late, begin), (middles, -1)):  # first: where the law begins, or -1
         merged = _merge_above_nodes(law, within, chosen, first, merged)
-        atoms = merged.law()
+        known = ~np.isnan(merged.loss)
+        atoms = AtomicLaw(merged.loss[known], merged.log_p[known], slack=merged.slack[known])
         result = _move_atoms(atoms, nodes, tilt)
         with np.errstate(over="ignore", invalid="ignore"):
             kept = float(np.nansum(result * np.exp(np.minimum(nodes - tilt.value, 700.0))))  # under Q

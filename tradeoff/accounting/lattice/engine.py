@@ -159,8 +159,8 @@ class Direction:
         self.counts, self.reverse = counts, reverse
         # Most table entries kept for later questions, 160 MiB an order: the largest table does not replace
         # the small ones that a question starts with, nor they it.
-        self.tables: Cache[ProfileTable | None] = Cache(
-            2**22 + 2**20, lambda table: 0 if table is None else len(table.above)
+        self.table: Cache[ProfileTable | None] = Cache(
+            self._table, 2**22 + 2**20, lambda table: 0 if table is None else len(table.above)
         )
         masses = [law.mass_at_plus_infinity for law in self.laws]
         self.mass_at_plus_infinity = combine_masses_at_infinity(masses, counts)
@@ -222,7 +222,7 @@ class Direction:
         if not self.representable:
             return None
         try:
-            return self.tables.of((epsilon, effort), lambda: self._table(epsilon, effort))
+            return self.table(epsilon, effort)
         except SizeError:  # cells are integrated over losses as large as a Gaussian's of mu = 1e4
             return None
 
