@@ -254,7 +254,8 @@ def _answers(
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of every point, in order; ``lengths`` are those of the axes of the grid."""
     if n_jobs == 1:
-        cache = lru_cache(8)(lambda _: {})  # products shared between neighbouring points: 180 MiB at worst
+        # Products shared between neighbouring points: 180 MiB at worst.
+        cache: Callable[..., dict[Any, Any]] = lru_cache(8)(lambda _: {})
         yield from (_answer(function, point, cache) for point in points)
         return
     joblib = needed("joblib", 'more than one job needs joblib: pip install "tradeoff[parallel]"')
@@ -281,7 +282,7 @@ def _answers(
 
 
 def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    cache = lru_cache(8)(lambda _: {})
+    cache: Callable[..., dict[Any, Any]] = lru_cache(8)(lambda _: {})
     return [_answer(function, point, cache) for point in points]
 
 

@@ -110,22 +110,12 @@ class ContourCache:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
         # Most terms, nodes of a line times those of its quadratures, summed without a tolerance.
         self.usual_terms = max(_TUNING.terms, _TUNING.terms_each * len(laws))
+        most = combine_masses_at_infinity([law.mass_at_plus_infinity for law in laws], counts)
+        # Q(L = inf) of whole laws, and its bounds, which lines leave out of delta, though not of 1 - delta:
+        # mass that damping takes off may be anywhere, at most at infinity.
+        self.mass_at_plus_infinity: float = most if whole is None else whole.mass_at_plus_infinity
+        self.leak = Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), most * (1 + 16 * UNIT))
         self.place, self.damped = lru_cache(1024)(self._place), cache(self._damped)
-
-    @cached_property
-    def mass_at_plus_infinity(self) -> float:
-        """Q(L = inf) of the product of whole laws."""
-        masses = [law.mass_at_plus_infinity for law in self.whole.laws]
-        return combine_masses_at_infinity(masses, self.counts)
-
-    @cached_property
-    def leak(self) -> Bounds:
-        """Bounds on Q(L = inf), which lines leave out of delta, though not of 1 - delta.
-
-        Mass that damping takes off may be anywhere, at most at infinity.
-        """
-        most = combine_masses_at_infinity([law.mass_at_plus_infinity for law in self.laws], self.counts)
-        return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), most * (1 + 16 * UNIT))
 
     def _damped(self, level: int) -> ContourCache:
         """Return the cache of laws without losses rarer than e^-levels[level]; self if no law has any."""
@@ -424,15 +414,11 @@ class ContourEngine(Engine[Cost]):
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
         self.forward = ContourCache(laws, counts)
         self.backward = self.forward if symmetric else ContourCache([*map(ReversedPLD, laws)], counts)
+        self.possible = all(law.components() is not None for law in laws)  # in closed form
         self.extended_budget = True  # whether more terms than usual are summed for a tolerance
         # Whether it answers by splits alone, a tenth of a second each; and whether each loss then has its own
         # center, which is narrower, or shares that of all within a third of it.
         self.splits_only, self.own_centers = False, False
-
-    @cached_property
-    def possible(self) -> bool:
-        """Whether all transforms have a closed form."""
-        return all(law.components() is not None for law in self.forward.laws)
 
     def varied(self, **flags: bool) -> ContourEngine:
         """Return the engine with other flags; it shares caches."""

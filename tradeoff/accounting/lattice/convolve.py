@@ -51,7 +51,7 @@ class ProfileTable(Enclosure):
         epsilon = -x if self.kind == "other" else x
         upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
         lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
-        (a, least, slope), (b, most) = self._chord_on_left, self._chord_from_1
+        a, least, slope, b, most = self._chords_on_left
         before = np.where(epsilon < a, least - slope * np.expm1(np.minimum(epsilon - a, 0.0)), 0.0)
         after = np.where(epsilon < b, most - (1 - most) * np.expm1(np.minimum(epsilon - b, 0.0)), 1.0)
         lower, upper = np.maximum(lower, before), np.minimum(np.minimum(upper, after) * (1 + 16 * UNIT), 1.0)
@@ -59,11 +59,13 @@ class ProfileTable(Enclosure):
         return Bounds(np.minimum(np.maximum(lower * (1 - 16 * UNIT), known), upper), upper)
 
     @cached_property
-    def _chord_on_left(self) -> tuple[float, float, float]:
-        """Return the node of the greatest lower bound, this, and the steepest fall of a chord from there.
+    def _chords_on_left(self) -> tuple[float, float, float, float, float]:
+        """Return what bounds delta left of two nodes from below and from above.
 
-        That is -d/ds times the s of the node, over chords to upper bounds on its right, or 0 if none falls.
-        Each slope is known to 8 units and those of a width, which expm1 takes 1 + width times.
+        That is the node of the greatest lower bound, this, and the steepest fall of a chord from there, -d/ds
+        times the s of the node, over chords to upper bounds on its right, or 0 if none falls; and the node
+        and upper bound where the steepest chord ends that begins at 1 where s = 0. Each slope is known to 8
+        units and those of a width, which expm1 takes 1 + width times.
         """
         k = int(np.argmax(self.lower))
         a, lower = float(self.below[k]), float(self.lower[k])
@@ -72,13 +74,8 @@ class ProfileTable(Enclosure):
         near = (width > 0) & (width < widest)
         with np.errstate(over="ignore"):  # of nothing known, far below 0
             slopes = (lower - self.upper[near]) / np.expm1(width[near]) * (1 - (16 + 4 * widest) * UNIT)
-        return a, lower, float(np.max(slopes, initial=0.0))
-
-    @cached_property
-    def _chord_from_1(self) -> tuple[float, float]:
-        """Return the node and upper bound where the steepest chord ends that begins at 1 where s = 0."""
         k = int(np.argmax((1 - self.upper) * np.exp(-np.maximum(self.above, -700.0))))
-        return float(self.above[k]), float(self.upper[k])
+        return a, lower, float(np.max(slopes, initial=0.0)), float(self.above[k]), float(self.upper[k])
 
     @cached_property
     def _monotone(self) -> Pair:

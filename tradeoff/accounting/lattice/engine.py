@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -159,7 +160,7 @@ class Direction:
         self.counts, self.reverse = counts, reverse
         # Most table entries kept for later questions, 160 MiB an order: the largest table does not replace
         # the small ones that a question starts with, nor they it.
-        self.table: Cache[ProfileTable | None] = Cache(
+        self.at: Cache[ProfileTable | None] = Cache(
             self._table, 2**22 + 2**20, lambda table: 0 if table is None else len(table.above)
         )
         masses = [law.mass_at_plus_infinity for law in self.laws]
@@ -217,43 +218,41 @@ class Direction:
         inside = np.minimum(epsilon, most)
         return np.minimum(snap_to_grid(inside, self.spread(inside), apart), most)
 
-    def at(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        """Return the table of center ``epsilon``, or None if it exceeds floats or a quadrature's cap."""
+    def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
+        """Tabulate delta about epsilon, of truncated laws if there is an edge.
+
+        None where it exceeds floats or a quadrature's cap, or losses go too far.
+        """
         if not self.representable:
             return None
-        try:
-            return self.table(epsilon, effort)
-        except SizeError:  # cells are integrated over losses as large as a Gaussian's of mu = 1e4
-            return None
-
-    def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        """Tabulate delta about epsilon, of truncated laws if there is an edge; None if losses go too far."""
-        laws, sketches, cumulant = self.laws, self.sketches, self.cumulant
-        scale = float(self.spread(np.array([epsilon]))[0])
-        edge = choose_edge(laws, self.counts, cumulant, epsilon + scale) if self.is_cut else None
-        if edge is not None:
-            laws = [TruncatedPLD(law, edge) for law in laws]
-            sketches = [law.sketch() for law in laws]
-            cumulant = Cumulant(list(zip(sketches, self.counts, strict=True)))
-        grid = plan(laws, self.counts, sketches, cumulant, epsilon, effort)
-        if grid is None:
-            return None
-        factors = []
-        for law, n, (index, offset, log_scale) in zip(laws, self.counts, grid.factors, strict=True):
-            nodes = np.asarray(offset + grid.h * index, dtype=float)
-            measures = discretise(law, nodes, grid.theta, log_scale)
-            factors.append(TiltedFactor(index, offset, n, log_scale, *measures))
-        leak = self.mass_at_plus_infinity * (1 - 16 * UNIT)  # rounded down
-        table = tabulate(factors, grid.h, grid.theta, grid.window, leak)
-        if edge is not None:
-            table = add_far_losses(table, self.laws, factors, grid, edge, epsilon)
-        return replace(
-            table,
-            kind="other" if self.reverse else "delta",
-            center=-epsilon if self.reverse else epsilon,
-            scale=scale,
-            refinement_factor=grid.refinement_factor,
-        )
+        with suppress(SizeError):  # cells are integrated over losses as large as a Gaussian's of mu = 1e4
+            laws, sketches, cumulant = self.laws, self.sketches, self.cumulant
+            scale = float(self.spread(np.array([epsilon]))[0])
+            edge = choose_edge(laws, self.counts, cumulant, epsilon + scale) if self.is_cut else None
+            if edge is not None:
+                laws = [TruncatedPLD(law, edge) for law in laws]
+                sketches = [law.sketch() for law in laws]
+                cumulant = Cumulant(list(zip(sketches, self.counts, strict=True)))
+            grid = plan(laws, self.counts, sketches, cumulant, epsilon, effort)
+            if grid is None:
+                return None
+            factors = []
+            for law, n, (index, offset, log_scale) in zip(laws, self.counts, grid.factors, strict=True):
+                nodes = np.asarray(offset + grid.h * index, dtype=float)
+                measures = discretise(law, nodes, grid.theta, log_scale)
+                factors.append(TiltedFactor(index, offset, n, log_scale, *measures))
+            leak = self.mass_at_plus_infinity * (1 - 16 * UNIT)  # rounded down
+            table = tabulate(factors, grid.h, grid.theta, grid.window, leak)
+            if edge is not None:
+                table = add_far_losses(table, self.laws, factors, grid, edge, epsilon)
+            return replace(
+                table,
+                kind="other" if self.reverse else "delta",
+                center=-epsilon if self.reverse else epsilon,
+                scale=scale,
+                refinement_factor=grid.refinement_factor,
+            )
+        return None
 
 
 class LatticeEngine(Engine[Effort]):
