@@ -217,7 +217,7 @@ def test_steps_and_sessions_fill_one_budget_exactly(budget):
         for time in times:
             session.refine(time)
     budget.spend(Gaussian(math.sqrt(0.5)))  # 1/8 + 4/16 + 1/2
-    Doubling(0.0, filter=budget, rng=3).refine(8.0)  # and 1/8
+    budget.doubling(0.0, rng=3).refine(8.0)  # and 1/8
     for more in (
         lambda: first.refine(7.99),
         lambda: budget.spend(Gaussian(1e-3)),

@@ -1,4 +1,8 @@
-"""Curves of atoms: integer noise against its shifts, one record among shuffled answers, one step of many."""
+"""Curves of atoms: integer noise against its shifts, one record among shuffled answers, one step of many.
+
+The engines answer for a ``CurveFromPLD`` from ``loss_distribution()``, the law of L under P; an ``AtomicLaw``
+is one of listed losses with log P-masses.
+"""
 
 from __future__ import annotations
 

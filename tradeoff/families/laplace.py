@@ -1,5 +1,6 @@
 """Laplace noise, the logistic curve of bounded range, and truncated noise.
 
+``Formulas`` are f(alpha), delta(x) and epsilon(delta) in arrays of balls, numbers with bounds on their error;
 ``choose(gap, a, b)`` is a where gap < 0, else b.
 """
 

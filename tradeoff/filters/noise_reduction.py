@@ -163,12 +163,17 @@ class NoiseReduction(ThreadSafe, ABC):
             raise DomainError(f"rng must be a numpy.random.Generator or a seed, got {shown(rng)}") from error
         self._filter, self._process = filter, os.getpid()
         self._noise: Array = np.zeros_like(self._true)  # of the last release
-        self.releases: tuple[Release, ...] = ()  # the latest last
+        self._releases: tuple[Release, ...] = ()
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """All released values, the latest last."""
+        return self._releases
 
     @property
     def spent(self) -> Any:
         """Cost of the session so far; None before the first release."""
-        return self.releases[-1].spent if self.releases else None
+        return self._releases[-1].spent if self._releases else None
 
     @abstractmethod
     def _price(self, level: float, last: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
@@ -190,7 +195,7 @@ class NoiseReduction(ThreadSafe, ABC):
                 "which would draw the same noise; open a session here, with its own budget and generator"
             )
         with self._lock:
-            last = self.releases[-1].level if self.releases else self._start
+            last = self._releases[-1].level if self._releases else self._start
             step, total = self._price(level, last)
             if self._filter is not None:
                 self._filter.spend(step)
@@ -198,7 +203,7 @@ class NoiseReduction(ThreadSafe, ABC):
             drawn = np.array(self._true + noise)
             drawn.flags.writeable = False
             release = Release(drawn if drawn.ndim else float(drawn), float(level), total)
-            self._noise, self.releases = noise, (*self.releases, release)
+            self._noise, self._releases = noise, (*self._releases, release)
             return release
 
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
@@ -209,10 +214,10 @@ class NoiseReduction(ThreadSafe, ABC):
         """
         if not callable(rule):  # before a level is paid
             raise KindError(f"rule must be a function of the releases, got {shown(rule)}")
-        return next((release for release in map(self.refine, levels) if rule(self.releases)), None)
+        return next((release for release in map(self.refine, levels) if rule(self._releases)), None)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}: {len(self.releases)} releases, spent {self.spent}"
+        return f"{type(self).__name__}: {len(self._releases)} releases, spent {self.spent}"
 
 
 class BrownianMechanism(NoiseReduction):
@@ -262,10 +267,10 @@ class BrownianMechanism(NoiseReduction):
             share = 1.0 if math.isinf(last) else (last - Bounds.of(level)) / last
             return Gaussian(sqrt(squared_mu * share).upper), Gaussian(sqrt(squared_mu).upper)
         psi, delta = self._boundary(level, self._sensitivity), self._boundary.delta
-        before = self.spent.epsilon if self.releases else 0.0
+        before = self.spent.epsilon if self._releases else 0.0
         psi = max(psi, before)  # at two times close together their roundings may change the order
         # The boundary holds at all times at once, so its delta is paid once.
-        step = ExPost((Bounds.of(psi) - before).upper, 0.0 if self.releases else delta)
+        step = ExPost((Bounds.of(psi) - before).upper, 0.0 if self._releases else delta)
         return step, ExPost(psi, delta)
 
     def _draw(self, level: float, last: float) -> Array:
@@ -293,7 +298,7 @@ class Doubling(NoiseReduction):
 
     def _price(self, level: float, last: float) -> tuple[Gaussian, Gaussian]:
         squared_mu = _squared_mu(level, self._sensitivity, last)
-        before = Bounds.of(self.spent.mu) ** 2 if self.releases else 0.0
+        before = Bounds.of(self.spent.mu) ** 2 if self._releases else 0.0
         return Gaussian(sqrt(squared_mu).upper), Gaussian(sqrt(squared_mu + before).upper)
 
     def _draw(self, level: float, last: float) -> Array:
@@ -384,6 +389,10 @@ class _Sessions:
     ) -> BrownianMechanism:
         """Open a ``BrownianMechanism`` that pays here: mu^2 = Delta^2/T by time T, or half that in rho."""
         return BrownianMechanism(value, sensitivity, filter=self, rng=rng)
+
+    def doubling(self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None) -> Doubling:
+        """Open a ``Doubling`` session that pays here, for every level."""
+        return Doubling(value, sensitivity, filter=self, rng=rng)
 
 
 @stateful

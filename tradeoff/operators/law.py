@@ -1,7 +1,9 @@
 """The law of the privacy loss L = log dQ/dP, for study and sampling.
 
-``under`` names the law, P or Q, of which a probability is meant. ``cells(edges)`` of a factor are the excess
-Q - e^a P and the deficit P - e^-b Q of its part without atoms in each cell [a, b], to a relative ``slack``.
+A ``PrivacyLossDistribution`` is L under P of one factor. Its ``atoms`` are point masses, its ``sketch``
+points that represent all finite losses. ``cells(edges)`` are the excess Q - e^a P and the deficit P - e^-b Q
+of the part without atoms in each cell [a, b], to a relative ``slack``, of a law whose losses are at most
+``edge_error`` off. ``under`` names the law, P or Q, of which a probability is meant.
 """
 
 from __future__ import annotations

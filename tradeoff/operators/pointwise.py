@@ -1,4 +1,10 @@
-"""Operators of several curves: pointwise maximum, convex hull of the pointwise minimum, and mixture."""
+"""Operators of several curves: pointwise maximum, convex hull of the pointwise minimum, and mixture.
+
+The operands of a ``Derived`` curve are the curves it is made of; its hooks ``beta_bounds``, ``delta_bounds``
+and ``epsilon_bounds`` get an array and return (lower, upper) arrays; ``tol`` None is for the usual width.
+Tightness is PAIR for the curve of one pair of neighbours, ENVELOPE for the largest curve below those of
+several pairs, BOUND for one below them: ``pure`` removes this mark from operands, ``limited`` sets it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Operators of one curve: inverse, groups, symbolic powers, added assumptions, the profile as an object."""
+"""Operators of one curve: inverse, groups, symbolic powers, added assumptions, the profile as an object.
+
+Each is a ``Derived`` curve: ``operands`` are its curves, ``parameters`` its numbers, and ``rebuild`` makes it
+of both. ``pure(f)`` is f without the mark that it only bounds a mechanism, which ``limited`` sets.
+"""
 
 from __future__ import annotations
 

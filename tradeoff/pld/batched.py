@@ -1,7 +1,8 @@
 """Sampled normal pairs of a product as rows of arrays, one a factor, and the transform of them all.
 
-Components (`pld.components`) have a normal base here. A *sketch* is a few points that represent a law, for
-planning. ``counts`` are how often each law of a product occurs.
+A *component* has dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi, phi standard normal and l = mu x
+- mu^2/2 of ``scale`` mu here; b and d are its shares, g = b - d. A *sketch* is a few points that represent a
+law, for planning. ``counts`` are how often each law of a product occurs.
 """
 
 from __future__ import annotations

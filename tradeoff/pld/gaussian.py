@@ -1,8 +1,9 @@
 """The law of L = log dQ/dP between normal laws mu apart, and trapezoid rules for sampled ones.
 
-Components, with the *shares* b and d, bases phi of loss l, tilts c and frequencies y, z = c + iy, are those
-of `pld.components`. A rule is a set of equidistant nodes h j, of weight h, on the real line for frequencies
-up to some y, or on a *path* next to it, complex, for all.
+A *component* has dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi over a *base* phi with loss l, and
+g = b - d (`components.Component`); b and d are its *shares*. Under the *tilt* c, w = P^(1-c) Q^c/M(c), M(z) =
+E_P e^(zL), z = c + iy at *frequencies* y >= 0. A rule is a set of equidistant nodes h j, of weight h, on the
+real line for frequencies up to some y, or on a *path* next to it, complex, for all.
 
 On Im x = s the base loss l = mu x - mu^2/2 has the imaginary part u = mu s. A density 1 - b + b e^l of share
 b moves on a segment from 1 to e^l as b grows, so for 0 < u < pi its argument grows with b, from 0 to u, and
