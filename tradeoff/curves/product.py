@@ -23,7 +23,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import PAIR, beta_from_delta, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
-from tradeoff.intervals.functions import clip, exp, expm1, log1p, total
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, rational, total
 from tradeoff.pld.discrete import AtomicLaw, leaking, to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
 
@@ -86,6 +86,9 @@ class Tensor(TradeOff):
 
     def __init__(self, factors: Mapping[TradeOff, int]) -> None:
         self.unordered = dict(factors)
+        if len(self.unordered) == 1:  # a power: nothing to sort or to join
+            (factor,) = self.factors = self.unordered
+            self.free_symbols, self.is_scaled = factor.free_symbols, factor.leak is not None
 
     @cached_property
     def free_symbols(self) -> frozenset[Any]:
@@ -94,6 +97,11 @@ class Tensor(TradeOff):
     @cached_property
     def depth(self) -> int:  # type: ignore[override]  # an attribute all the same
         return max(factor.depth for factor in self.unordered)
+
+    @cached_property
+    def is_scaled(self) -> bool:
+        """Whether a factor is f_{0,delta}, which only scales the axes of the others."""
+        return any(factor.leak is not None for factor in self.unordered)
 
     @cached_property
     def factors(self) -> Mapping[TradeOff, int]:
@@ -111,9 +119,11 @@ class Tensor(TradeOff):
     def _key(self) -> frozenset[tuple[TradeOff, int]]:
         return frozenset(self.unordered.items())
 
-    @cached_property
+    @property
     def symmetric(self) -> bool:
         powers = self.unordered
+        if len(powers) == 1:
+            return next(iter(powers)).symmetric
         return all(f.symmetric or powers.get(f.inverse()) == n for f, n in powers.items())
 
     @property
@@ -141,11 +151,11 @@ class Tensor(TradeOff):
         return _Between(self.factors, self.symmetric, product) if is_nested else product
 
     @cached_property
-    def _scaled(self) -> Any:
-        """The product of the factors f_{0,delta}, and that of the others, whose axes it scales; or None."""
-        leaks = {factor: n for factor, n in self.factors.items() if factor.leak is not None}
+    def _scaled(self) -> tuple[Any, TradeOff]:
+        """The product of the factors f_{0,delta}, and that of the others, whose axes it scales."""
+        leaks = ((factor, n) for factor, n in self.factors.items() if factor.leak is not None)
         rest = ((factor, n) for factor, n in self.factors.items() if factor.leak is None)
-        return (tensor(leaks.items()), tensor(rest)) if leaks else None
+        return tensor(leaks), tensor(rest)
 
     def _answer_scaled(self, question: Question, at: Array, tol: float | None) -> Pair:
         """Answer by f, the product of all factors but f_{0,d}.
@@ -167,7 +177,7 @@ class Tensor(TradeOff):
         low, high = (np.where(alpha == 0, side, 0.0) for side in clip(1 - self.mass_at_infinity, 0.0, 1.0))
         inside = (alpha > 0) & (alpha < 1)
         if inside.any():
-            answer = self._answer_scaled if self._scaled else self._engines.answer
+            answer = self._answer_scaled if self.is_scaled else self._engines.answer
             low[inside], high[inside] = answer("beta", alpha[inside], tol)
         # Next to a kink, where nearly all losses are one, enclosures about single losses do not meet.
         # Past e^700 there are no slopes to search.
@@ -178,7 +188,7 @@ class Tensor(TradeOff):
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        answer = self._answer_scaled if self._scaled else self._engines.answer
+        answer = self._answer_scaled if self.is_scaled else self._engines.answer
         low, high = answer("delta", epsilon, tol)
         # Next to the least loss lattices are wide; of a symmetric f it is 1 - e^eps (1 - delta(-eps)), too.
         wide = (epsilon < 0) & (high - low > 1e-3) if self.symmetric else np.zeros(len(epsilon), bool)
@@ -190,24 +200,30 @@ class Tensor(TradeOff):
         # one factor alone there is no gain, and it may itself ask for this product.
         rare = (epsilon >= 0) & (high > np.maximum(2 * low, 1e-100))
         if rare.any() and sum(self.unordered.values()) > 1:
-            variation = total(n * f.bounds.delta(0.0) for f, n in self.factors.items())
+            variation = total(rational(n) * f.bounds.delta(0.0) for f, n in self.factors.items())
             high[rare] = np.minimum(high[rare], variation.upper)
         return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        answer = self._answer_scaled if self._scaled else self._engines.answer
+        answer = self._answer_scaled if self.is_scaled else self._engines.answer
         return answer("epsilon", delta, tol)
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
-        return [] if self._scaled else self._engines.estimate_losses(alpha)
+        return [] if self.is_scaled else self._engines.estimate_losses(alpha)
 
     def ceiling(self, epsilon: Array, level: Array) -> Array:
-        return np.ones(len(epsilon)) if self._scaled else self._engines.ceiling(epsilon, level)
+        return np.ones(len(epsilon)) if self.is_scaled else self._engines.ceiling(epsilon, level)
 
     @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
-        r"""Bounds on the mass at infinity, :math:`1 - \prod_i (1 - q_i)^{n_i}`."""
-        return combine_masses((f.mass_at_infinity, n) for f, n in self.factors.items())
+        r"""Bounds on the mass at infinity; of a single factor they are its own.
+
+        .. math::
+
+           1 - \prod_i (1 - q_i)^{n_i}
+        """
+        masses = [(mass, n) for f, n in self.factors.items() if (mass := f.mass_at_infinity).upper > 0]
+        return combine_masses(masses) if masses else Bounds(0.0, 0.0)
 
     @property
     def mass_at_minus_infinity(self) -> float:
@@ -221,7 +237,7 @@ class Tensor(TradeOff):
         each = [(factor.loss_bounds, n) for factor, n in self.factors.items()]
         if all(top.lower == math.inf for top, _ in each):
             return Bounds(math.inf, math.inf)
-        return total(n * top for top, n in each)
+        return total(rational(n) * top for top, n in each)
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else self._inverse
@@ -244,7 +260,7 @@ class Tensor(TradeOff):
             law = factor.power_pld(n) if n > 1 else law_pair(factor, n)[0]  # exact if ``has_law``
             if law is not None:
                 return law
-        if self._scaled and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
+        if self.is_scaled and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
             leak = self._scaled[0]
             delta = leak.mass_at_infinity.upper
             # The lesser of delta and 1 - delta has the narrower bounds.
@@ -352,7 +368,7 @@ def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
         return Bounds(0.0, 0.0)
     if len(positive) == 1 and positive[0][1] == 1:
         return positive[0][0]
-    return clip(-expm1(total(n * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
+    return clip(-expm1(total(rational(n) * log1p(-mass) for mass, n in positive)), 0.0, 1.0)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:

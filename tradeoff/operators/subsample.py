@@ -184,7 +184,8 @@ class Subsampled(Derived):
     def laws(
         self, sample: Callable[[PrivacyLossDistribution, float], PrivacyLossDistribution] = SubsampledPLD
     ) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        self.require_numbers()
+        if self.free_symbols:
+            self.require_numbers()
         if self.flipped:
             return Inverse(self.inverse()).laws()
         low, high = self.operands[0].laws()

@@ -110,12 +110,18 @@ class ContourCache:
         self.laws, self.counts, self.whole = laws, counts, self if whole is None else whole
         # Most terms, nodes of a line times those of its quadratures, summed without a tolerance.
         self.usual_terms = max(_TUNING.terms, _TUNING.terms_each * len(laws))
-        most = combine_masses_at_infinity([law.mass_at_plus_infinity for law in laws], counts)
-        # Q(L = inf) of whole laws, and its bounds, which lines leave out of delta, though not of 1 - delta:
-        # mass that damping takes off may be anywhere, at most at infinity.
-        self.mass_at_plus_infinity: float = most if whole is None else whole.mass_at_plus_infinity
-        self.leak = Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), most * (1 + 16 * UNIT))
+        masses = [law.mass_at_plus_infinity for law in self.whole.laws]
+        self.mass_at_plus_infinity = combine_masses_at_infinity(masses, counts)
         self.place, self.damped = lru_cache(1024)(self._place), cache(self._damped)
+
+    @cached_property
+    def leak(self) -> Bounds:
+        """Bounds on Q(L = inf), which lines leave out of delta, though not of 1 - delta.
+
+        Mass that damping takes off may be anywhere, at most at infinity.
+        """
+        most = combine_masses_at_infinity([law.mass_at_plus_infinity for law in self.laws], self.counts)
+        return Bounds(self.mass_at_plus_infinity * (1 - 16 * UNIT), most * (1 + 16 * UNIT))
 
     def _damped(self, level: int) -> ContourCache:
         """Return the cache of laws without losses rarer than e^-levels[level]; self if no law has any."""

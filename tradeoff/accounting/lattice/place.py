@@ -27,7 +27,7 @@ class Effort(NamedTuple):
 
 
 class LatticePlan(NamedTuple):
-    """A lattice: tilt ``theta``, spacing ``h``, window of the sum, and what is chosen for each factor."""
+    """A lattice: tilt ``theta``, spacing ``h``, window of the sum, and an entry for each factor."""
 
     theta: float
     h: float
