@@ -269,7 +269,7 @@ class Engine(ABC, Generic[Effort]):
     name: str
 
     forward: Any
-    """What makes the enclosures of the order asked for; ``backward`` is that of the other one."""
+    """What makes the enclosures of one order; ``backward`` makes those of the other."""
 
     backward: Any
 

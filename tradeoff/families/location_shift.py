@@ -406,6 +406,8 @@ def _outcome_range(law: Any) -> tuple[int, int]:
             f"{law.dist.name}({given}) must be a law on the integers, got the median "
             f"{np.asarray(median).tolist()}; give one number in its range for each parameter"
         )
+    if abs(median) > MOST:  # SciPy's functions refuse integers above 2^63
+        raise DomainError(f"outcomes must be in [-2^53, 2^53], got the median {median:g}")
     ends = []
     for sign, end, tail in ((-1, low, law.cdf), (1, high, law.sf)):
         place = int(median)
