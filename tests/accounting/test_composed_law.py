@@ -52,7 +52,7 @@ def test_composed_cells_that_are_wide_or_far_hold_truth(mu, cells):
         agree(law, truth, np.array(edges))
         agree(ReversedPLD(law), truth, np.array(edges))
     # Parts of a cell are summed up to its end, whether or not one of no length follows.
-    end, middle = law.span[1], 2 * mu * mu
+    end, middle = law.ends.high, 2 * mu * mu
     for edges in ([-middle, end, np.inf], [middle, end, 2 * end], [-np.inf, -end, middle, middle]):
         agree(law, truth, np.array(edges))
 

@@ -28,7 +28,7 @@ from tradeoff.accounting.lattice.place import Effort, _reach
 from tradeoff.accounting.planner import Composition
 from tradeoff.pld.discrete import AtomicLaw, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
-from tradeoff.pld.law import Cells, PlanningPoints, masses
+from tradeoff.pld.law import Cells, Ends, PlanningPoints, masses
 from tradeoff.pld.transformed import ReversedPLD, SubsampledPLD
 
 NEGLIGIBLE = mp.mpf("1e-305")
@@ -261,7 +261,7 @@ class _Losses:
     """Atoms as a law that its cells alone describe."""
 
     def __init__(self, loss, p):
-        self.loss, self.p, self.q, self.enclosure = loss, p, p * np.exp(loss), (loss[0], loss[-1])
+        self.loss, self.p, self.q, self.ends = loss, p, p * np.exp(loss), Ends(*loss[[0, 0, -1, -1]])
 
     def cells(self, edges):
         inside = (self.loss > edges[0]) & (self.loss < edges[1])

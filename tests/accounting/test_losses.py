@@ -75,7 +75,7 @@ def test_losses_are_known_to_their_error_and_suprema_are_above(name):
         truth = true_losses(law, base)
         for result, error, loss in zip(law.atoms.loss.tolist(), law.atoms.error.tolist(), truth, strict=True):
             assert abs(result - loss) <= error
-        low, high = law.enclosure
+        low, _, _, high = law.ends
         assert low <= truth[0]
         assert high >= truth[-1]
     assert high - low <= (law.support[1] - law.support[0]) * (1 + 1e-10)

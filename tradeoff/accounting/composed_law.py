@@ -26,7 +26,7 @@ from tradeoff.accounting.contour.place import Placement
 from tradeoff.intervals.bounds import Array, Complex, Index
 from tradeoff.pld.batched import batch_factors, sketches
 from tradeoff.pld.cumulant import Cumulant
-from tradeoff.pld.law import Cells, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.law import Cells, Ends, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.units import TINY, UNIT
 
 
@@ -162,22 +162,16 @@ class ComposedLaw(PrivacyLossDistribution):
         # Width of the uniform law by which losses are moved, so that sums past the last node converge.
         self.blur = 2.0**-44 * self.middle.sd
 
-    @property
-    def span(self) -> tuple[float, float]:
-        """Sums of supports, not of spans: atoms outside the span of their law are in the cells of the sum."""
-        low, high = self._sum([law.support for law, _ in self.parts])
-        return low - self.blur, high + self.blur
+    @cached_property
+    def ends(self) -> Ends:
+        """Sums, rounded outward: a count and a product are three roundings, and the sum is one.
 
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        return self._sum([law.enclosure for law, _ in self.parts])
-
-    def _sum(self, ends: list[tuple[float, float]]) -> tuple[float, float]:
-        """Add ends up, rounded outward: a count and a product are three roundings, and the sum is one."""
-        each = zip(ends, self.parts, strict=True)
-        low, high = zip(*((n * low, n * high) for (low, high), (_, n) in each), strict=True)
-        off = [4 * UNIT * math.fsum(map(abs, side)) for side in (low, high)]
-        return math.fsum(low) - off[0], math.fsum(high) + off[1]
+        The sum of supports has the atoms outside the ends of their law, which are in the cells of the sum.
+        """
+        each = [[n * x for x in (law.ends.least, *law.support, law.ends.most)] for law, n in self.parts]
+        sums = [(math.fsum(side), 4 * UNIT * math.fsum(map(abs, side))) for side in zip(*each, strict=True)]
+        least, low, high, most = (x + off * side for (x, off), side in zip(sums, (-1, -1, 1, 1), strict=True))
+        return Ends(least, low - self.blur, high + self.blur, most)
 
     def _rung(self, c: float) -> Rung:
         value, mean, variance = self.cumulant(c)
@@ -252,7 +246,7 @@ class ComposedLaw(PrivacyLossDistribution):
         A blur of 2^-44 deviations, times 80/``narrowest`` of the tilts between the poles and the farthest, is
         below 1e-5 up to a deviation of 1e6.
         """
-        if not (0 < self.middle.sd < 1e6 and all(map(math.isfinite, self.span))):
+        if not (0 < self.middle.sd < 1e6 and all(map(math.isfinite, self.ends[1:3]))):
             return False
         if self.rungs[0].c >= 0 or self.rungs[-1].c <= 1:
             return False
@@ -297,7 +291,7 @@ class ComposedLaw(PrivacyLossDistribution):
 
     def _cells(self, edges: Array) -> Cells:
         """Add up the parts of each cell, cut where another line takes over, and both tails to cells there."""
-        low, high = self.span
+        _, low, high, _ = self.ends
         inside = edges[(edges > low) & (edges < high)]
         lines = self._lines(inside)
         first, last = min(lines), max(lines)

@@ -98,7 +98,7 @@ class ProfileSum(Enclosure):
 
     def crossing(self, delta: Array, guess: Array) -> Array:
         """Search the range of losses: between atoms delta may be flat, where no slope leads to a level."""
-        far = max(float(np.max(self.loss.upper)) + self.law.enclosure[1], 0.0)  # the largest loss
+        far = max(float(np.max(self.loss.upper)) + self.law.ends.most, 0.0)  # the largest loss
         low = np.full(len(delta), 0.0 if self.kind == "delta" else -far)
         parts, width = np.arange(1, 8), far / 8
         for _ in range(17):  # eighths, to a unit in the last place

@@ -60,7 +60,7 @@ class Composition:
 
         Every round's is rounded up, their sum by 4 units of its terms.
         """
-        ends = [count * law.enclosure[1] for law, count in zip(self.laws, self.counts, strict=True)]
+        ends = [count * law.ends.most for law, count in zip(self.laws, self.counts, strict=True)]
         return math.fsum(ends) + 4 * UNIT * math.fsum(map(abs, ends))
 
     @cached_property

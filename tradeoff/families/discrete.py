@@ -86,7 +86,7 @@ class FinitelyMany(CurveFromPLD):
     @property
     def loss_bounds(self) -> Bounds[float]:
         law: Any = self.loss_distribution()  # an AtomicLaw
-        return Bounds(float(law.loss[-1] - law.atoms.error[-1]), law.enclosure[1])
+        return Bounds(float(law.loss[-1] - law.atoms.error[-1]), law.ends.most)
 
 
 @dataclass(frozen=True, repr=False, eq=True)

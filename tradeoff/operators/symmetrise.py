@@ -87,7 +87,7 @@ class Envelope(HullOfMinimum):
             return None
         f.require_numbers()
         low, high = f.operands[0].laws()
-        if high is not low or low.span[1] > 1e4:  # as of a Gaussian of mu = 107
+        if high is not low or low.ends.high > 1e4:  # as of a Gaussian of mu = 107
             return None
         advantage = f.operands[0].bounds.delta(0.0)
         one = Subsampled(f.operands[0], f.p)

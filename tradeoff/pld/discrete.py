@@ -24,6 +24,7 @@ from tradeoff.intervals.bounds import Array, Complex, Index
 from tradeoff.pld.law import (
     Atoms,
     Cells,
+    Ends,
     LogRatio,
     PlanningPoints,
     PrivacyLossDistribution,
@@ -66,10 +67,6 @@ class AtomicLaw(PrivacyLossDistribution):
 
     continuous = False
 
-    @property
-    def span(self) -> tuple[float, float]:
-        return (float(self.loss[0]), float(self.loss[-1])) if len(self.loss) else (0.0, 0.0)
-
     @cached_property
     def atoms(self) -> Atoms:
         # By default log_p is a logarithm of a few operations, to a unit of itself.
@@ -78,12 +75,12 @@ class AtomicLaw(PrivacyLossDistribution):
         error = error if self.position is None else np.full(len(self.loss), self.position)
         return Atoms(self.loss, self.log_p, slack, error)
 
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        loss, _, _, error = self.atoms
-        ends = (float(loss[0] - error[0]), float(loss[-1] + error[-1])) if len(loss) else (0.0, 0.0)
-        low, high = self.outside or ends  # of atoms left out
-        return min(ends[0], low), max(ends[1], high)
+    @cached_property
+    def ends(self) -> Ends:
+        both = (each[[0, -1]].tolist() if len(self.loss) else (0.0, 0.0) for each in self.atoms)
+        (low, high), _, _, (low_error, high_error) = both
+        least, most = self.outside or (low, high)  # of atoms left out
+        return Ends(min(low - low_error, least), low, high, max(high + high_error, most))
 
     def sketch(self) -> PlanningPoints:
         run = -(-len(self.loss) // 2**17)  # atoms of one point: 2^17 points are enough to plan with
@@ -166,13 +163,7 @@ def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
     Between edges that are distinct floats it would have no mass at all. Other laws stay as they are.
     """
     near = 1e-290  # sums and cells of losses nearer to 0 than this have no digits
-    if not law.continuous:
-        return law
-    try:
-        ends = law.span
-    except SizeError:  # too large to be computed is not next to 0
-        return law
-    if max(map(abs, ends)) > near:
+    if not law.continuous or max(abs(law.ends.low), abs(law.ends.high)) > near:
         return law
     far = np.abs(law.atoms.loss) > near
     loss, log_p, slack, loss_error = (each[far] for each in law.atoms)

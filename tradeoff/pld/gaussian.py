@@ -44,6 +44,7 @@ from tradeoff.pld.components import (
 )
 from tradeoff.pld.law import (
     Cells,
+    Ends,
     LogRatio,
     PlanningPoints,
     PrivacyLossDistribution,
@@ -203,13 +204,9 @@ class GaussianLaw(PrivacyLossDistribution):
     damping = True
 
     @property
-    def span(self) -> tuple[float, float]:
-        reach = self.mu * REACH + self.mu * self.mu / 2
-        return -reach, reach
-
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        return (-np.inf, np.inf) if self.mu else (0.0, 0.0)
+    def ends(self) -> Ends:
+        reach, most = self.mu * REACH + self.mu * self.mu / 2, math.inf if self.mu else 0.0
+        return Ends(-most, -reach, reach, most)
 
     def sketch(self) -> PlanningPoints:
         x = np.linspace(-REACH, self.mu + REACH, 751)

@@ -32,7 +32,7 @@ from tradeoff.pld.components import (
     tilted_slopes,
 )
 from tradeoff.pld.gaussian import DROP, REACH, Trapezoid, step
-from tradeoff.pld.law import FULL, Cells, PlanningPoints, PrivacyLossDistribution, Transform, masses
+from tradeoff.pld.law import FULL, Cells, Ends, PlanningPoints, PrivacyLossDistribution, Transform, masses
 from tradeoff.pld.normal_mixtures import MixturePair
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.special import integrate
@@ -206,15 +206,16 @@ class MixtureTransform(QuadratureTransform):
 
 
 class Piece(PrivacyLossDistribution):
-    """A pair on an interval ``line`` along which L increases, from ``ends[0]`` to ``ends[1]``."""
+    """A pair on an interval ``line`` along which L increases."""
 
-    def __init__(self, pair: MixturePair, span: tuple[float, float]) -> None:
-        self.pair, self.line = pair, span
-        _, self.ends, _, self.end_errors = pair.logs(np.array(span))
+    def __init__(self, pair: MixturePair, line: tuple[float, float]) -> None:
+        self.pair, self.line = pair, line
+        _, self._losses, _, self.end_errors = pair.logs(np.array(line))
 
-    @property
-    def span(self) -> tuple[float, float]:
-        return float(self.ends[0]), float(self.ends[1])
+    @cached_property
+    def ends(self) -> Ends:
+        (low, high), (low_error, high_error) = self._losses.tolist(), self.end_errors.tolist()
+        return Ends(low - low_error, low, high, high + high_error)
 
     def sketch(self) -> PlanningPoints:
         raise NotImplementedError
@@ -238,9 +239,9 @@ class Piece(PrivacyLossDistribution):
         is known; two to four are enough unless L has an extremum at an end of the cell.
         """
         # Where L is flat to the last digit many x have its least or largest value: all lie inside.
-        is_above = loss >= self.ends[1]
+        is_above = loss >= self.ends.high
         x, off = (np.where(is_above, end[1], end[0]) for end in (self.line, self.end_errors))
-        left = np.flatnonzero((loss > self.ends[0]) & ~is_above)
+        left = np.flatnonzero((loss > self.ends.low) & ~is_above)
         table, points = self._table
         k = np.clip(np.searchsorted(table, loss[left]), 1, len(points) - 1)
         goal, low, high = loss[left], points[k - 1], points[k]
@@ -334,13 +335,13 @@ class MixtureLaw(PrivacyLossDistribution):
         ]
 
     @cached_property
-    def span(self) -> tuple[float, float]:
-        lows, highs = zip(*(piece.span for piece in self.pieces), strict=True)
-        return min(lows), max(highs)
-
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        return self.pair.limits
+    def ends(self) -> Ends:
+        least, most = self.pair.limits
+        try:
+            each = [piece.ends for piece in self.pieces]
+        except SizeError:  # of pieces: there are no cells
+            return Ends(least, least, most, most)
+        return Ends(least, min(ends.low for ends in each), max(ends.high for ends in each), most)
 
     def sketch(self) -> PlanningPoints:
         """Return equidistant points: sums over them are as good as integrals."""

@@ -12,7 +12,6 @@ weighs P by e^(cL): E_c is the mean under it.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -38,6 +37,18 @@ class Cells(NamedTuple):
     excess: Array
     deficit: Array
     slack: Array
+
+
+class Ends(NamedTuple):
+    """Bounds on all finite losses, ``least`` and ``most``, and ends of those of the continuous part.
+
+    The ends ``low`` and ``high`` leave out tails whose mass is below all floats.
+    """
+
+    least: float
+    low: float
+    high: float
+    most: float
 
 
 class Atoms(NamedTuple):
@@ -182,11 +193,10 @@ def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
 class PrivacyLossDistribution(ABC):
     """Law of the finite losses L under P; Q is e^L dP, and there are masses at -inf (P) and +inf (Q).
 
-    A new law is one class. It must give ``span``, ``sketch`` and ``_cells``, and those of the following that
-    are not the default: ``atoms``, ``enclosure`` where a tail has no float, masses at infinity, and
-    ``continuous`` where it has nothing but atoms. With that the lattice answers every question.
-    ``components`` or ``transform`` open it to the contour; laws made of it by subsampling, reversal and
-    mixing follow (`pld.transformed`).
+    A new law is one class. It must give ``ends``, ``sketch`` and ``_cells``, and those of the following that
+    are not the default: ``atoms``, masses at infinity, and ``continuous`` where it has nothing but atoms.
+    With that the lattice answers every question. ``components`` or ``transform`` open it to the contour; laws
+    made of it by subsampling, reversal and mixing follow (`pld.transformed`).
 
     Attributes
     ----------
@@ -218,8 +228,8 @@ class PrivacyLossDistribution(ABC):
 
     @property
     @abstractmethod
-    def span(self) -> tuple[float, float]:
-        """Ends of the losses of the continuous part, but for tails below all floats; operators map each."""
+    def ends(self) -> Ends:
+        """Ends of the losses, which operators map."""
 
     @property
     def atoms(self) -> Atoms:
@@ -228,15 +238,12 @@ class PrivacyLossDistribution(ABC):
 
     @property
     def support(self) -> tuple[float, float]:
-        """Least and greatest finite loss, as far as floats hold its mass: of the span and the atoms."""
-        loss, (low, high) = self.atoms.loss, self.span if self.continuous else (math.inf, -math.inf)
-        return (min(low, float(loss[0])), max(high, float(loss[-1]))) if len(loss) else self.span
-
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        """Bounds on all finite losses from below and above: ``support`` and 8 units of rounding."""
-        low, high = self.support
-        return low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high)
+        """Least and greatest finite loss, as far as floats hold its mass: of ``ends`` and the atoms."""
+        (_, low, high, _), loss = self.ends, self.atoms.loss
+        if not len(loss):
+            return low, high
+        first, last = float(loss[0]), float(loss[-1])
+        return (min(low, first), max(high, last)) if self.continuous else (first, last)
 
     @abstractmethod
     def sketch(self) -> PlanningPoints:
@@ -266,11 +273,11 @@ class PrivacyLossDistribution(ABC):
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
-        """Distances from the two ends of the span within which an edge counts as that end."""
-        # Share of an end of the span within which edges count as the end: 2^13 units, four times the error of
+        """Distances from both ends within which an edge counts as that end."""
+        # Share of an end within which edges count as the end: 2^13 units, four times the error of
         # losses next to an end. No cell is cut whose width is not known to a quarter.
         near = 2.0**-40
-        low, high = self.span
+        _, low, high, _ = self.ends
         return near * abs(low), near * abs(high)
 
     def edge_error(self, edges: Array) -> Array:
@@ -281,7 +288,7 @@ class PrivacyLossDistribution(ABC):
         """
         sides = [
             np.where(np.abs(edges - end) <= 2 * near, 2 * near, 0.0)
-            for end, near in zip(self.span, self.next_to_ends, strict=True)
+            for end, near in zip(self.ends[1:3], self.next_to_ends, strict=True)
         ]
         return np.maximum(*sides) + self._rounding(edges)
 
@@ -296,7 +303,7 @@ class PrivacyLossDistribution(ABC):
         each cell keeps its mass under P or under Q. A cell [a, b] that is measured to an end at distance s
         from b has losses a + t at a + t (1 +- s/(b - a)).
         """
-        (low, high), (near_low, near_high) = self.span, self.next_to_ends
+        (_, low, high, _), (near_low, near_high) = self.ends, self.next_to_ends
         clipped = np.where(edges <= low + near_low, low, np.where(edges >= high - near_high, high, edges))
         inner = self._cells(clipped)
         if np.array_equal(clipped, edges):
@@ -312,7 +319,7 @@ class PrivacyLossDistribution(ABC):
 
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:
-        """Return ``cells`` for increasing edges inside ``span``, some of which may be equal."""
+        """Return ``cells`` for increasing edges between ``ends``, some of which may be equal."""
 
 
 def _moved(mass: Array, loss: Array, by: Array) -> Array:

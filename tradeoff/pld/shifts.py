@@ -14,6 +14,7 @@ from tradeoff.pld.components import AffineBase, Component, QuadratureNodes, pane
 from tradeoff.pld.law import (
     Atoms,
     Cells,
+    Ends,
     LogRatio,
     PlanningPoints,
     PrivacyLossDistribution,
@@ -32,12 +33,13 @@ class LaplaceLaw(PrivacyLossDistribution):
     symmetric = True
 
     @property
-    def span(self) -> tuple[float, float]:
-        return -self.epsilon, self.epsilon
+    def ends(self) -> Ends:
+        most = self.epsilon * (1 + 8 * UNIT)
+        return Ends(-most, -self.epsilon, self.epsilon, most)
 
     @property
     def atoms(self) -> Atoms:
-        ends = np.array(self.span)
+        ends = np.array(self.ends[1:3])
         slack = np.full(2, (4 + 2 * self.epsilon) * UNIT)  # log 2 and a sum
         return Atoms(ends, np.log(0.5) + np.array([0.0, -self.epsilon]), slack, 8 * UNIT * np.abs(ends))
 
@@ -276,12 +278,9 @@ class GumbelLaw(PrivacyLossDistribution):
     """E is cut at this: densities below e^-750 are zero in floats."""
 
     @property
-    def span(self) -> tuple[float, float]:
-        return self.theta - math.expm1(self.theta) * self.least, self.theta
-
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        return -math.inf, self.theta * (1 + 8 * UNIT)
+    def ends(self) -> Ends:
+        low = self.theta - math.expm1(self.theta) * self.least
+        return Ends(-math.inf, low, self.theta, self.theta * (1 + 8 * UNIT))
 
     def sketch(self) -> PlanningPoints:
         t = np.append(0.0, np.geomspace(1e-5 * math.exp(-self.theta), self.least, 4000))[::-1]

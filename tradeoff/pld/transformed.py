@@ -38,6 +38,7 @@ from tradeoff.pld.law import (
     FULL,
     Atoms,
     Cells,
+    Ends,
     PlanningPoints,
     PrivacyLossDistribution,
     Transform,
@@ -47,8 +48,6 @@ from tradeoff.pld.law import (
 )
 from tradeoff.pld.units import TINY, UNIT, position_slack
 
-Ends = tuple[float, float]
-
 
 class TransformedPLD(PrivacyLossDistribution):
     """A law made of another one, ``base``: what a subclass does not define is that of the base."""
@@ -57,17 +56,9 @@ class TransformedPLD(PrivacyLossDistribution):
         self.base, self.continuous, self.lost = base, base.continuous, base.lost
         self.mass_at_plus_infinity = base.mass_at_plus_infinity
 
-    def _ends(self, low: float, high: float) -> Ends:
-        """Return the ends (low, high) of this law's losses, for base losses between two ends."""
-        return low, high
-
     @property
-    def span(self) -> Ends:
-        return self._ends(*self.base.span)
-
-    @property
-    def enclosure(self) -> Ends:
-        return self._ends(*self.base.enclosure)
+    def ends(self) -> Ends:
+        return self.base.ends
 
     def _cells(self, edges: Array) -> Cells:
         return self.base.cells(edges)
@@ -90,18 +81,13 @@ class SubsampledPLD(TransformedPLD):
             row = self._lowest, log_mass, (16 - 8 * log_mass) * UNIT, -8 * UNIT * self._lowest
             self._added = np.array(row)[:, None]
 
-    @property
-    def span(self) -> Ends:
-        low, high = subsampled_loss(self.share, np.array(self.base.span)).tolist()
-        return low, high
-
-    @property
-    def enclosure(self) -> Ends:
-        base = np.array(self.base.enclosure)
+    @cached_property
+    def ends(self) -> Ends:
+        base = np.array(self.base.ends)
         base[0] = -np.inf if self._added.size else base[0]
         ends = subsampled_loss(self.share, base)
         off = subsampled_loss_error(base, ends)
-        return float(ends[0] - off[0]), float(ends[1] + off[1])
+        return Ends(*(ends + off * np.array([-1.0, 0.0, 0.0, 1.0])).tolist())
 
     @cached_property
     def atoms(self) -> Atoms:
@@ -127,12 +113,12 @@ class SubsampledPLD(TransformedPLD):
         return result
 
     def edge_error(self, edges: Array) -> Array:
-        inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.span)
+        inner = np.clip(inverse_subsampled_loss(self.share, edges), *self.base.ends[1:3])
         off = inverse_loss_error(self.share, edges, inner) + super().edge_error(edges)
         return off + subsampled_slope(self.share, inner, edges) * self.base.edge_error(inner)
 
     def _cells(self, edges: Array) -> Cells:
-        (low, high), (base_low, base_high) = self.span, self.base.span
+        (_, low, high, _), (_, base_low, base_high, _) = self.ends, self.base.ends
         result = np.clip(inverse_subsampled_loss(self.share, edges), base_low, base_high)
         # No sliver is lost to rounding.
         inner = np.where(edges <= low, base_low, np.where(edges >= high, base_high, result))
@@ -175,8 +161,9 @@ class ReversedPLD(TransformedPLD):
         self.symmetric, self.mass_at_minus_infinity = base.symmetric, base.mass_at_plus_infinity
         self.mass_at_plus_infinity = base.mass_at_minus_infinity
 
-    def _ends(self, low: float, high: float) -> Ends:
-        return -high, -low
+    @property
+    def ends(self) -> Ends:
+        return Ends(*(-end for end in reversed(self.base.ends)))
 
     @property
     def atoms(self) -> Atoms:
@@ -214,15 +201,10 @@ class MixturePLD(PrivacyLossDistribution):
         self.continuous = any(law.continuous for _, law in parts)
         self.lost = math.fsum(law.lost for _, law in parts)
 
-    @property
-    def span(self) -> Ends:
-        lows, highs = zip(*(law.span for _, law in self.parts), strict=True)
-        return min(lows), max(highs)
-
-    @property
-    def enclosure(self) -> Ends:
-        lows, highs = zip(*(law.enclosure for _, law in self.parts), strict=True)
-        return min(lows), max(highs)
+    @cached_property
+    def ends(self) -> Ends:
+        least, low, high, most = zip(*(law.ends for _, law in self.parts), strict=True)
+        return Ends(min(least), min(low), max(high), max(most))
 
     @cached_property
     def atoms(self) -> Atoms:
@@ -266,8 +248,9 @@ class PositivePart(TransformedPLD):
     An atom whose loss may be 0 within its error is not in it.
     """
 
-    def _ends(self, low: float, high: float) -> Ends:
-        return 0.0, max(high, 0.0)
+    @property
+    def ends(self) -> Ends:
+        return Ends(*(max(0.0, end) for end in self.base.ends))
 
     @property
     def atoms(self) -> Atoms:
@@ -282,7 +265,8 @@ class PositivePart(TransformedPLD):
         """The cells between the points of the base's sketch, at the mean of e^L: their masses add up."""
         loss, log_p, *_ = self.atoms
         if self.continuous:
-            edges = np.unique(np.clip(np.append(self.base.sketch().loss, self.span), *self.span))
+            ends = self.ends[1:3]
+            edges = np.unique(np.clip(np.append(self.base.sketch().loss, ends), *ends))
             p, q = masses(self.cells(edges), edges)
             bounds = (p > 0) & (q > 0)
             log_cell = np.log(p[bounds])

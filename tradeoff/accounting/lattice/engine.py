@@ -30,7 +30,7 @@ from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.pld.cumulant import Cumulant, SaddleTable
-from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.law import Ends, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD, TransformedPLD
 from tradeoff.pld.units import UNIT
 
@@ -42,14 +42,15 @@ class TruncatedPLD(TransformedPLD):
         super().__init__(base)
         self.high = high
 
-    def _ends(self, low: float, high: float) -> tuple[float, float]:
-        return low, min(high, self.high)
+    @property
+    def ends(self) -> Ends:
+        return Ends(*(min(end, self.high) for end in self.base.ends))
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
         """Distances of the law; 0 at the end that was cut off, which is exact."""
         low, high = self.base.next_to_ends
-        return low, (high if self.base.span[1] <= self.high else 0.0)
+        return low, (high if self.base.ends.high <= self.high else 0.0)
 
     def sketch(self) -> PlanningPoints:
         """Return the points inside, and the next one, at the end itself: nodes reach it then."""
@@ -66,7 +67,7 @@ def choose_edge(
 ) -> float | None:
     """Return the least edge for which the last term is negligible up to the loss ``far``, or None."""
     reach = max(float(law.sketch().loss[-1]) for law in laws)  # largest loss of a round
-    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))  # and least of the sum
+    lowest = sum(n * law.ends.least for law, n in zip(laws, counts, strict=True))  # and least of the sum
     if far <= 0:  # no digits are left of a spread next to 0
         return None
     tilts = np.geomspace(0.1, 1e4, 21) / far
@@ -118,11 +119,11 @@ def add_far_losses(
     event_p, event_q = (-expm1(log) for log in logs)  # P(A) and Q(A), 1 - prod (1 - p_i)^n_i
     event = event_q - exp(Bounds(below, above)) * event_p  # at nodes known to be between these
     nodes = [factor.offset + grid.h * factor.index for factor in factors]
-    lowest = sum(n * law.enclosure[0] for law, n in zip(laws, counts, strict=True))
+    lowest = sum(n * law.ends.least for law, n in zip(laws, counts, strict=True))
     # Deficit, first node and w of each law; P(some loss more than h below its first node); the best t so far.
     deficits, uncovered, best, log_moment, tilt = [], 0.0, math.inf, 0.0, 0.0
     for law, n, at in zip(laws, counts, nodes, strict=True):
-        a, width = float(at[0]), float(at[0]) - law.enclosure[0]
+        a, width = float(at[0]), float(at[0]) - law.ends.least
         cells = law.cells(np.array([-np.inf, a]))
         deficit = float(cells.deficit[0] * (1 + cells.slack[0])) if width > 0 else 0.0
         deficits.append((deficit, a, min(max(width, 1e-300), grid.h)))
