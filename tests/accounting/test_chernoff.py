@@ -15,8 +15,8 @@ from tests.truth.balls import digits
 from tests.truth.continuous import Gaussian
 from tradeoff.accounting.contour.engine import ContourCache
 from tradeoff.accounting.contour.line import _POLYNOMIAL_ABOVE, _POLYNOMIAL_BELOW, Chernoff, ContourLine
-from tradeoff.accounting.contour.place import LEFT, Placement
 from tradeoff.accounting.planner import Composition
+from tradeoff.accounting.saddles import LEFT, Placement
 from tradeoff.pld.discrete import binomial_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.shifts import LaplaceLaw

@@ -20,17 +20,16 @@ from tests.truth.operators import Product, Subsampled
 from tests.truth.operators import ReversedPLD as TruthReversed
 from tradeoff.accounting.contour.engine import ContourEngine
 from tradeoff.accounting.contour.line import Factors, stays_below
-from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.engine import supremum
+from tradeoff.accounting.saddles import Cumulant, Placement
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.pld.cumulant import Cumulant
+from tradeoff.pld.components import few_bits
 from tradeoff.pld.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.law import Atoms
 from tradeoff.pld.quadrature import QuadratureTransform, select_atoms
 from tradeoff.pld.shifts import BoundedRangeLaw, LaplaceBatch, LaplaceLaw
 from tradeoff.pld.transformed import MixturePLD, ReversedPLD, SubsampledPLD
-from tradeoff.pld.units import few_bits
 
 NATS = 42.0
 """Accuracy of the quadratures: e^-42."""
@@ -83,7 +82,7 @@ def test_transform_holds_truth_within_errors(law, c, scaled, share):
     true = Moment(law, c, 2 * float(y[-1]))
     assert abs(true.log_m() - result.log_m) <= result.log_m_error
     if isinstance(result, QuadratureTransform):
-        assert true.variance(result.mean) <= result.first.variance.item() + 1e-25
+        assert true.variance(result.mean) <= result.first.spreads[1].item() + 1e-25
     ratio, radius = result.ratio(y), share * float(y[0])
     near = result.around(y, radius)
     for k, at in enumerate(y):
@@ -204,7 +203,7 @@ def test_stays_below_bounds_product_on_the_walk(mu, rate, n, flipped):
     law = SubsampledPLD(GaussianLaw(mu), rate)
     result = drawn(ReversedPLD(law) if flipped else law, 2.0)
     assert isinstance(result, QuadratureTransform)
-    start = 6.0 / np.sqrt(n * result.first.variance.item())
+    start = 6.0 / np.sqrt(n * result.first.spreads[1].item())
     reached = stays_below([result], [n], 12.0, start, np.inf, np.inf)
     if reached > start:
         y = np.geomspace(start, min(reached, 30 * start), 1000)

@@ -12,8 +12,8 @@ from scipy import fft
 from tests.strategies import log_uniform
 from tests.truth.balls import cumulative
 from tradeoff.accounting.lattice.convolve import discounted
+from tradeoff.accounting.saddles import Cumulant, SaddleTable, saddles
 from tradeoff.intervals.roots import find_root
-from tradeoff.pld.cumulant import Cumulant, SaddleTable, saddles
 from tradeoff.pld.gaussian import GaussianLaw
 from tradeoff.pld.transformed import SubsampledPLD
 from tradeoff.pld.units import UNIT, fft_error

@@ -16,8 +16,8 @@ from tests.truth.claims import check
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import ReversedPLD
 from tradeoff import GaussianMixtures
+from tradeoff.accounting.saddles import Cumulant, epsilon_for_alpha
 from tradeoff.errors import NoClosedForm, SizeError
-from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
 from tradeoff.pld.normal_mixtures import MixturePair
 
 RATE = Fraction(1, 100)

@@ -19,7 +19,7 @@ from tests.truth.operators import Product
 from tradeoff import balls
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.pld import law, moments, special, units
+from tradeoff.pld import components, law, moments, special, units
 from tradeoff.pld.discrete import (
     AtomicLaw,
     discrete_gaussian_law,
@@ -175,7 +175,7 @@ def test_few_bits_multiples_are_exact():
         10 ** draw.uniform(-300, 290) for _ in range(99)
     ]
     for step in steps:
-        short = units.few_bits(step)
+        short = components.few_bits(step)
         assert 0 < short <= step
         assert Fraction(short) >= Fraction(step) * (1 - Fraction(1, 2**23))
         for k in (1, 3, 2**29 - 1, draw.randrange(2**29)):

@@ -22,10 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.accounting.contour.line import Chernoff, ContourLine, Factors
-from tradeoff.accounting.contour.place import Placement
+from tradeoff.accounting.saddles import Cumulant, Placement
 from tradeoff.intervals.bounds import Array, Complex, Index
 from tradeoff.pld.batched import batch_factors, sketches
-from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.law import Cells, Ends, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.units import TINY, UNIT
 

@@ -17,23 +17,96 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.accounting.conjugation import vertex
-from tradeoff.accounting.options import WIDTHS, Question, group_by_key, measure, query_options
+from tradeoff.accounting.options import WIDTHS, Question, query_options
+from tradeoff.accounting.saddles import Cumulant, epsilon_for_alpha
 from tradeoff.intervals.bounds import Array, Bounds, Index, Pair
 from tradeoff.intervals.functions import clip, exp, expm1
-from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
 from tradeoff.pld.units import UNIT
 
 Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
+
+
+NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
+
+Value = TypeVar("Value")
+
+
+class Cache(dict[Hashable, tuple[Value, int]]):
+    """The last values of a function by their arguments, each with its weight, up to the weight ``most``.
+
+    Arguments contain everything their value depends on. So the cache changes times, never an answer, and two
+    threads that compute a value at the same time get the same one.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most, self._total, self._lock = most, 0, Lock()
+
+    def keep(self, key: Hashable, value: Value, weight: int) -> Value:
+        """Keep a value, drop the oldest above ``most``, and return the value."""
+        with self._lock:
+            self._total += 0 if key in self else weight
+            self[key] = value, weight
+            while len(self) > 1 and self._total > self.most:
+                self._total -= self.pop(next(iter(self)))[1]
+        return value
+
+
+def snap_to_grid(x: Array, spread: Array, apart: float) -> Array:
+    """Return where to aim for questions at losses x: multiples of a power of two at most ``apart`` spreads.
+
+    Each is a function of its own loss alone, and nearby losses have the same.
+    """
+    # Least distance of grid points relative to 1 + the loss: where nothing varies, nearby questions share one
+    # all the same.
+    _, exponent = np.frexp(np.maximum(apart * spread, 1e-9 * (1 + np.abs(x))))
+    unit = np.ldexp(1.0, exponent - 1)
+    with np.errstate(over="ignore"):
+        result: Array = np.nan_to_num(unit * np.round(x / unit))
+    return result
+
+
+def group_by_key(keys: Array) -> Iterator[tuple[float, Index]]:
+    """Yield every distinct key with the entries that have it."""
+    distinct, which = np.unique(keys, return_inverse=True)
+    for k, key in enumerate(distinct.tolist()):
+        yield key, np.flatnonzero(which == k)
+
+
+def measure(
+    question: Question,
+    at: Array,
+    low: Array,
+    high: Array,
+    tol: float | None = None,
+    *,
+    finest: float = 16 * UNIT,
+) -> Array:
+    """Return the widths of answers, infinite where a side of epsilon is unknown.
+
+    Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta),
+    and 0 where the bounds on f are at most ``finest`` apart: by default no engine helps there, as 1 - alpha
+    is already rounded. Without a ``tol`` a delta below 1e-100 is narrow enough; with one, a subnormal float.
+    """
+    if question == "delta":
+        negligible = 1e-100 if tol is None else 2.0**-1022
+        return np.where(high < negligible, 0.0, (high - low) / np.maximum(high, negligible))
+    if question == "epsilon":
+        known = np.isfinite(low) & np.isfinite(high)
+        return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))
+    scale, gap = np.minimum(high, np.maximum(1 - at - low, 0.0)), high - low
+    return np.where(gap <= finest, 0.0, gap / np.where(scale > 0, scale, 1.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,8 +182,8 @@ def bound_epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
     bounds = np.copysign(np.inf, step)
 
     def holds(at: Array, k: Index) -> Mask:  # the first n are to be below the answer, the others above it
-        low, high = bound_delta(e, at)
-        return np.asarray(np.where(k < n, low > level[k % n], high <= level[k % n]))
+        delta = bound_delta(e, at)
+        return np.asarray(np.where(k < n, delta.lower > level[k % n], delta.upper <= level[k % n]))
 
     for k in range(20):
         active = np.flatnonzero(np.isinf(bounds) & (np.abs(missed) < farthest))
@@ -149,26 +222,26 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         gap = np.maximum((right - left)[active] / 8, 1e-14 * (1 + np.abs(at)))
         gap = np.minimum(gap, 1e-4 * min(1.0, e.scale))
         both = np.concatenate([at, at + gap])
-        low, high = e.bound(both)
-        middle = (low + high) / 2
-        value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, smallest))
+        value = e.bound(both)
+        middle, width = (value.lower + value.upper) / 2, (value.upper - value.lower)[:n]
+        log = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, smallest))
         if e.kind == "other":
-            value = both + np.log1p(-np.minimum(middle, 1 - UNIT))
+            log = both + np.log1p(-np.minimum(middle, 1 - UNIT))
         scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, smallest)[:n]
         # delta falls, and 1 - delta rises
-        before = (np.split(value, 2) > goal[active]) == (e.kind == "delta")
+        before = (np.split(log, 2) > goal[active]) == (e.kind == "delta")
         # A difference across a supremum, or that much of a kink, is no slope: the next place is halfway.
-        is_steep = np.abs(value[n:] - value[:n]) > 1
+        is_steep = np.abs(log[n:] - log[:n]) > 1
         left[active] = np.where(before[0], at, left[active])
         past = np.where(is_steep & ~before[1], both[n:], right[active])
         right[active] = np.where(before[0], past, at)
         # Floats may hold no gap, and a scale may be subnormal.
         with np.errstate(invalid="ignore", over="ignore"):
-            slope = (value[n:] - value[:n]) / gap
+            slope = (log[n:] - log[:n]) / gap
             # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
             slope = np.where((slope * usual > 1e-12) & ~is_steep, slope, usual)
-            within = np.minimum((high - low)[:n] / scale, 1.0) / np.abs(slope)
-            move = (value[:n] - goal[active]) / slope
+            within = np.minimum(width / scale, 1.0) / np.abs(slope)
+            move = (log[:n] - goal[active]) / slope
         reach[active] = 0.55 * within  # a tenth more than half of it
         far = is_steep | (np.abs(move) > np.maximum(0.05 * within, 1e-15 * (1 + np.abs(at))))
         next_ = at - np.minimum(np.maximum(move, -5.0), 5.0)
@@ -269,9 +342,7 @@ class Engine(ABC, Generic[Effort]):
     name: str
 
     forward: Any
-    """What makes the enclosures of one order; ``backward`` makes those of the other."""
-
-    backward: Any
+    """What makes the enclosures of one order; engines have ``backward`` for the other."""
 
     single_pass: bool = False
     """Whether the first enclosure is not refined without a tolerance."""

@@ -18,9 +18,9 @@ from tradeoff.accounting.conjugation import conjugate
 from tradeoff.accounting.engine import Enclosure, Engine, Place, bound_delta
 from tradeoff.accounting.lattice.convolve import ProfileTable
 from tradeoff.accounting.options import WIDTHS, Question
+from tradeoff.accounting.saddles import Cumulant, SaddleTable, epsilon_for_alpha
 from tradeoff.intervals.bounds import Array, Bounds, Index, Pair
 from tradeoff.intervals.functions import clip
-from tradeoff.pld.cumulant import Cumulant, SaddleTable, epsilon_for_alpha
 from tradeoff.pld.discrete import AtomicLaw, merged
 from tradeoff.pld.law import Atoms, PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
 from tradeoff.pld.special import applied

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.accounting.engine import Engine
-from tradeoff.accounting.options import TRACE, WIDTHS, Method, Question, Step, measure, query_options
+from tradeoff.accounting.engine import Engine, measure
+from tradeoff.accounting.options import TRACE, WIDTHS, Method, Question, Step, query_options
+from tradeoff.accounting.saddles import Cumulant, epsilon_for_alpha
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum
 from tradeoff.pld.batched import sketches
-from tradeoff.pld.cumulant import Cumulant, epsilon_for_alpha
 from tradeoff.pld.law import PrivacyLossDistribution, bound_mass, combine_masses_at_infinity
 from tradeoff.pld.units import TINY, UNIT
 
@@ -50,6 +50,16 @@ class Composition:
         above = [law.mass_at_plus_infinity for law in laws]
         self.mass_at_minus_infinity = combine_masses_at_infinity(below, counts)
         self.mass_at_plus_infinity = combine_masses_at_infinity(above, counts)
+        # Bound on the error of masses at infinity of few digits, as subnormal floats have, over all rounds:
+        # each is off by TINY for every law inside another, 16 at most, and their union by the sum of all.
+        # 1e12 rounds of 1e-311 are 1e-299, but known to 1e-13 of it only.
+        ends = zip(below, above, counts, strict=True)
+        few = sum(n for low, high, n in ends if 0 < low < 2.0**-960 or 0 < high < 2.0**-960)
+        self._leak_error = 64 * TINY * float(few + 4) if few else 0.0
+        self._leak = Bounds(0.0, 0.0)  # on Q(L = inf), known to 16 units of itself besides
+        if not self.mass_at_plus_infinity == 0 == self._leak_error:
+            error = Bounds(-self._leak_error, self._leak_error)
+            self._leak = clip(bound_mass(self.mass_at_plus_infinity) + error, 0.0, 1.0)
         # Rounds with a continuous law; and whether a factor has no finite mass in floats: nothing to compose.
         self.rounds = sum(n for law, n in zip(laws, counts, strict=True) if law.continuous)
         self.spent = any(not law.continuous and len(law.atoms.loss) == 0 for law in laws)
@@ -145,7 +155,7 @@ class Composition:
             yield self.exact, f"the atoms of {many} are few: they are added up"
         elif not self.contour.possible:
             yield self.lattice, "a density has no closed form: only the lattice holds it"
-        elif self._on_one_lattice:
+        elif not self.rounds and self._on_one_lattice:
             yield self.lattice, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
         elif (coarse or (question == "delta" and self.contour.forward.splittable)) and self._few_or_rare:
@@ -179,7 +189,7 @@ class Composition:
     @property
     def _on_one_lattice(self) -> bool:
         """Whether an FFT is exact but for rounding, which is multiplied by the number of rounds."""
-        if self.rounds or sum(self.counts) > 2**20:
+        if sum(self.counts) > 2**20:
             return False
         from tradeoff.accounting.lattice.place import on_one_lattice
 
@@ -199,7 +209,7 @@ class Composition:
             return True
         if self.rounds > 1024:
             return False
-        cumulant, total, fourth = self.contour.cumulant, 0.0, 0.0
+        cumulant, total, fourth = self.contour.forward.cumulant, 0.0, 0.0
         points = np.split(cumulant.loss, cumulant.starts[1:])
         for loss, weight, n in zip(points, cumulant.weights(0.5)[0], cumulant.counts, strict=True):
             off = loss - weight @ loss
@@ -256,7 +266,7 @@ class Composition:
             least = -expm1(minimum(at, 0.0)).upper + 0.0  # delta >= 1 - e^eps
             known = np.maximum(leak.lower, least), np.where(over, leak.upper, 1.0)
             return known, ~over & (at > -745.0)  # below, e^epsilon underflows, and delta is 1 to rounding
-        low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
+        low = np.where(at < leak.lower, np.inf, log1p(-at).lower)  # as e^eps >= 1 - delta
         high = np.where((self.mass_at_plus_infinity == 0) & (at >= 0), self.supremum, np.inf)
         high = np.minimum(high, self._epsilon_below_losses(at))
         if self._last_atom is not None:
@@ -281,7 +291,7 @@ class Composition:
         result = np.full(len(delta), np.inf)
         if self.spent or self.exact or not self.contour.possible or self.mass_at_minus_infinity:
             return result
-        least = self.contour.cumulant.spread if least is None else least
+        least = self.contour.forward.cumulant.spread if least is None else least
         mine = np.flatnonzero((delta > least) & (delta < 1))
         if len(mine):
             x, lines = log1p(-Bounds.of(delta)), self.contour.backward.damped(2)  # no losses below e^-46
@@ -324,27 +334,6 @@ class Composition:
     def _variation(self) -> float:
         """Bound the total variation delta(0), which is above all delta(x), x > 0."""
         return float(self.answer("delta", np.zeros(1), None)[1][0])
-
-    @cached_property
-    def _leak(self) -> Bounds:
-        """Bound Q(L = inf), known to 16 units of itself and to ``_leak_error``."""
-        if self.mass_at_plus_infinity == 0 == self._leak_error:
-            return Bounds(0.0, 0.0)
-        error = Bounds(-self._leak_error, self._leak_error)
-        return clip(bound_mass(self.mass_at_plus_infinity) + error, 0.0, 1.0)
-
-    @cached_property
-    def _leak_error(self) -> float:
-        """Bound the error of masses at infinity of few digits, as subnormal floats have, over all rounds.
-
-        Each is off by TINY for every law inside another, 16 at most, and their union by the sum of all:
-        1e12 rounds of 1e-311 are 1e-299, but known to 1e-13 of it only.
-        """
-        few = 0
-        for law, n in zip(self.laws, self.counts, strict=True):
-            ends = law.mass_at_minus_infinity, law.mass_at_plus_infinity
-            few += n if any(0 < mass < 2.0**-960 for mass in ends) else 0
-        return 64 * TINY * float(few + 4) if few else 0.0
 
     def _answer_charged(
         self, engine: Engine[Any], question: Question, at: Array, tol: float | None, known: Array

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, overload
 
 from tradeoff._attached import CurveMethods
-from tradeoff.accounting.options import Explanation, cached_by_options
+from tradeoff.accounting.options import Explanation
 from tradeoff.curves.hooks import CurveHooks, gathered
 from tradeoff.curves.parameters import Number, Numbers, reals_between, symbols_of
-from tradeoff.curves.query import BoundsView, QueryKwargs, Tol, answer_query, explain_query
+from tradeoff.curves.query import BoundsView, QueryKwargs, Tol, answer_query, cached_by_options, explain_query
 from tradeoff.errors import KindError, NoClosedForm, SizeError, shown
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.pld.law import PrivacyLossDistribution

@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.accounting.options import Question, cached_by_options, measure
+from tradeoff.accounting.engine import measure
+from tradeoff.accounting.options import Question
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import PAIR, beta_from_delta, forward_hooks, gathered, joint, limited, pure
-from tradeoff.curves.query import certified_beta, certified_delta, certified_epsilon
+from tradeoff.curves.query import cached_by_options, certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, rational, total
-from tradeoff.pld.discrete import AtomicLaw, leaking, to_atomic
+from tradeoff.pld.discrete import AtomicLaw, leaking
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
+from tradeoff.pld.transformed import to_atomic
 
 if TYPE_CHECKING:
     from tradeoff.accounting.planner import Composition

@@ -7,16 +7,17 @@ the width wanted, as ``measure`` takes it for the kind. A family computes hooks,
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
 from tradeoff._attached import BoundsMethods
 from tradeoff.accounting import options
-from tradeoff.accounting.options import Explanation, Method, Question, measure, query_options, set_context
+from tradeoff.accounting.engine import measure
+from tradeoff.accounting.options import Explanation, Method, Question, query_options, set_context
 from tradeoff.curves import parameters
 from tradeoff.curves.hooks import PAIR
 from tradeoff.curves.parameters import Number, Numbers, is_symbol, number, reals_between, shaped
@@ -29,6 +30,8 @@ from tradeoff.intervals.roots import bracket_sides
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
+
+Value = TypeVar("Value")
 
 Tol: TypeAlias = float | None  # the width bounds must reach; None for what a second or so allows
 
@@ -134,6 +137,32 @@ def _forced_curve(curve: TradeOff, method: Method) -> TradeOff:
     from tradeoff.curves.product import Tensor
 
     return Tensor({curve: 1})
+
+
+def cached_by_options(make: Callable[[Any], Value]) -> Value:
+    """Return a property of curves, made once for each choice of query options; the last four are kept.
+
+    Equal curves of one tightness (``exact`` or not) share what they first need inside a block that sets
+    ``options.SHARED``.
+    """
+
+    def cached(curve: Any) -> Value:
+        made, shared = vars(curve).setdefault("_caches", {}), options.SHARED.get()
+        if make not in made:
+            key = make, curve.tightness, curve
+            made[make] = {} if shared is None else shared(key)
+        values, chosen = made[make], query_options()
+        # Sums shared among jobs are added in another order than by a single one.
+        choices = chosen.method, chosen.memory, chosen.jobs == 1
+        if (value := values.get(choices)) is None:
+            value = values[choices] = make(curve)
+            for oldest in list(values)[:-4]:
+                values.pop(oldest, None)  # another thread may have dropped it
+        result: Value = value
+        return result
+
+    # A property has the type of its value.
+    return property(cached)  # type: ignore[return-value]
 
 
 def explain_query(

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from tradeoff.accounting.contour.place import Placement
 from tradeoff.accounting.planner import Composition
+from tradeoff.accounting.saddles import Placement
 from tradeoff.curves.contract import Derived, TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.product import Tensor, tensor

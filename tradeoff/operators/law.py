@@ -16,6 +16,7 @@ from typing import Literal, get_args, overload
 import numpy as np
 
 from tradeoff.accounting import exact
+from tradeoff.accounting.saddles import Cumulant
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals_between
 from tradeoff.curves.product import law_pair
@@ -25,7 +26,6 @@ from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, meet, rational, total
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.operators.order import largest_loss
-from tradeoff.pld.cumulant import Cumulant
 from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.transformed import ReversedPLD

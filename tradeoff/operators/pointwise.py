@@ -17,22 +17,21 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tradeoff.accounting.options import cached_by_options, measure
+from tradeoff.accounting.engine import measure
 from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, joint, limited, pure
 from tradeoff.curves.parameters import Number
 from tradeoff.curves.parameters import weights as check_weights
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise, segments
-from tradeoff.curves.query import certified_delta, certified_epsilon
+from tradeoff.curves.query import cached_by_options, certified_delta, certified_epsilon
 from tradeoff.errors import DomainError
 from tradeoff.families.discrete import IntegerNoise
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, exp, expm1, log, rational
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.operators.tabulate import BetaOperator, largest
-from tradeoff.pld.discrete import to_atomic
 from tradeoff.pld.law import PrivacyLossDistribution
-from tradeoff.pld.transformed import MixturePLD
+from tradeoff.pld.transformed import MixturePLD, to_atomic
 
 
 def maximum(*curves: TradeOff) -> TradeOff:

@@ -12,11 +12,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tradeoff.accounting.options import cached_by_options
 from tradeoff.curves.contract import Hypothesis, TradeOff
 from tradeoff.curves.hooks import BOUND, ENVELOPE, limited, pure
 from tradeoff.curves.parameters import choice, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, largest_of, pointwise, segments
+from tradeoff.curves.query import cached_by_options
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import Line

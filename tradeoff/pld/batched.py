@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.pld.components import Component, SamplingRate
+from tradeoff.pld.components import Component, SamplingRate, few_bits
 from tradeoff.pld.gaussian import MOST, NormalBase, Trapezoid, WindowBase, line_points, path_points
 from tradeoff.pld.gaussian_mixtures import MixtureLaw
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution, Transformed, weighted_mass
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.shifts import LaplaceBatch, LaplaceLaw
 from tradeoff.pld.transformed import DampedPLD, MixturePLD, ReversedPLD, SubsampledPLD
-from tradeoff.pld.units import UNIT, few_bits
+from tradeoff.pld.units import UNIT
 
 
 def batch_factors(

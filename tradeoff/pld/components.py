@@ -124,6 +124,24 @@ SURE = 1e-9  # above the rounding of every logarithm here, a few hundred units, 
 ALL, NONE = SamplingRate(1.0, 0.0), SamplingRate(0.0, 1.0)  # b and d of dQ = e^l phi and dP = phi
 
 
+def few_bits(step: float) -> float:
+    """Return a positive step rounded down to 24 bits, of which 2^29 multiples are exact floats."""
+    part, exponent = math.frexp(step)
+    return math.ldexp(math.floor(math.ldexp(part, 24)), exponent - 24)
+
+
+def cosine_and_sine(phase: Array) -> tuple[Array, Array]:
+    """Return cos and sin of a phase, e^(i phase) to 16 units, from t = tan(phase/2).
+
+    NumPy may compute a tangent in a tenth of the time of a sine. Known to 8 units it is that of an angle off
+    by 4 |sin phase|, half the phase; (1 - t^2)/(1 + t^2) and 2t/(1 + t^2) round by 6 and 4 units at most.
+    """
+    t = np.tan(phase / 2)
+    square = t * t
+    scale = 1 / (1 + square)
+    return (1 - square) * scale, 2 * t * scale
+
+
 class QuadratureNodes(NamedTuple):
     """Losses, known to ``error``, and ``log_p`` of their masses under P, which are known to 1 +- ``slack``.
 

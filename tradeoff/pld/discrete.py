@@ -157,30 +157,6 @@ def merged(loss: Array, log_p: Array, slack: Array) -> tuple[Array, Array, Array
     return loss[starts], total, off + UNIT * (8 + 2 * np.abs(total))
 
 
-def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
-    """Return a law with one atom at 0 for a continuous part next to 0, known to its distance.
-
-    Between edges that are distinct floats it would have no mass at all. Other laws stay as they are.
-    """
-    near = 1e-290  # sums and cells of losses nearer to 0 than this have no digits
-    if not law.continuous or max(abs(law.ends.low), abs(law.ends.high)) > near:
-        return law
-    far = np.abs(law.atoms.loss) > near
-    loss, log_p, slack, loss_error = (each[far] for each in law.atoms)
-    mass, position = np.exp(log_p), None
-    # Exponentials cost 8 units, mass_at_minus_infinity is known to 16, and each difference costs one.
-    error = float(np.sum(mass * (slack + 9 * UNIT))) + UNIT * (17 * law.mass_at_minus_infinity + len(mass))
-    rest = max(1 - law.mass_at_minus_infinity - float(np.sum(mass)), error)
-    if rest > 0:
-        log_rest = math.log(rest)
-        off = min(error / rest + UNIT * (8 + 2 * abs(log_rest)), 1.0)
-        own = np.zeros(1), np.array([log_rest]), np.array([off])
-        loss, log_p, slack = in_order([(loss, log_p, slack), own])
-        position = float(np.max(loss_error, initial=near))
-    ends = law.mass_at_minus_infinity, law.mass_at_plus_infinity
-    return AtomicLaw(loss, log_p, *ends, slack, law.lost, position)
-
-
 @dataclass(frozen=True, eq=False)
 class DiscreteGaussianLaw(AtomicLaw):
     """x on the integers against x + shift, pmf proportional to e^(-x^2/2 sigma^2)."""

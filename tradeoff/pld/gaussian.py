@@ -40,6 +40,7 @@ from tradeoff.pld.components import (
     QuadratureNodes,
     SamplingRate,
     Tail,
+    few_bits,
     tilted_slopes,
 )
 from tradeoff.pld.law import (
@@ -52,7 +53,7 @@ from tradeoff.pld.law import (
     complex_log1p,
 )
 from tradeoff.pld.special import integrate
-from tradeoff.pld.units import TINY, UNIT, few_bits, position_slack
+from tradeoff.pld.units import TINY, UNIT, position_slack
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 MOST = 0.5  # most of a share on a path: above one half 1 - b + b e^l nearly vanishes where arg e^l is near pi

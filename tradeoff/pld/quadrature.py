@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.intervals.bounds import Array, Complex
-from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
+from tradeoff.pld.components import MARGIN, Component, QuadratureNodes, Tail, cosine_and_sine, log_sum
 from tradeoff.pld.law import Atoms, LogRatio, PrivacyLossDistribution, Transform, complex_log1p
-from tradeoff.pld.units import UNIT, cosine_and_sine
+from tradeoff.pld.units import UNIT
 
 _BLOCK = 64  # points summed at once: a sum of the sums of blocks rounds less than one of all points
 
@@ -79,9 +79,12 @@ class QuadratureTransform(Transform):
 
         Quadratures err relative to positive parts, whose errors add to the largest at most.
         """
-        y = None if j is None else self.finer**j / self._pace
-        parts: list[Any] = [part.base.nodes(part, self.c, y, self.digits) for part in self.rows[0]]
-        if None in parts or (j is None and not parts):
+        y, parts = None if j is None else self.finer**j / self._pace, list[Any]()
+        for part in self.rows[0]:
+            if (nodes := part.base.nodes(part, self.c, y, self.digits)) is None:
+                return None
+            parts.append(nodes)
+        if j is None and not parts:
             return None
         if len(self.atoms.loss):
             parts.append(select_atoms(self.atoms, self.c, self.digits, cut=self.is_cut))
@@ -104,7 +107,7 @@ class QuadratureTransform(Transform):
         return LogRatio(self.powers @ log.real + 1j * (self.powers @ log.imag), total, self.powers @ ceiling)
 
     def around(self, y: Array, radius: float) -> Array:
-        parts = [level.around(y[here], radius, self.first.variance) for level, here in self._by_level(y)]
+        parts = [level.around(y[here], radius, self.first.spreads[1]) for level, here in self._by_level(y)]
         return np.asarray(self.powers @ np.concatenate(parts, axis=-1))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
@@ -203,22 +206,19 @@ class Level:
     def spreads(self) -> tuple[Array, Array]:
         """Upper bounds on M(c +- MARGIN) e^(-+ MARGIN m)/M(c), by which quadratures err more, and E_c d^2.
 
-        Of 4 E_c sinh(s d/2)^2 = E_c 2 (cosh(s d) - 1) = ``2 rise`` >= s^2 E_c d^2 the integrand is analytic,
-        so that it is known to its quadrature, as d^2 is not; E_c weighs with the w_j, and the best s counts.
+        The latter is one on |u''|, too. Of 4 E_c sinh(s d/2)^2 = E_c 2 (cosh(s d) - 1) = ``2 rise`` >= s^2
+        E_c d^2 the integrand is analytic, so that it is known to its quadrature, as d^2 is not; E_c weighs
+        with the w_j, and the best s counts.
         """
         # Margins tried for a variance, each a fourth of the one before: rare losses spoil the widest.
         s = MARGIN / 4.0 ** np.arange(5)[:, None, None]
         half = np.sinh(np.minimum(s * np.abs(self.d) / 2, 300.0))
         rise = 2 * _sum(self.w * half * half)
         grown = 2 * (_sum(self.w) + rise)
-        return grown[0], np.min((2 * rise + 2 * self.quadrature * grown) / s**2, axis=0)
-
-    @cached_property
-    def variance(self) -> Array:
-        """Upper bound on E_c d^2, and so on |u''|."""
+        spread = np.min((2 * rise + 2 * self.quadrature * grown) / s**2, axis=0)
         # The losses' own errors add to its root, the masses' are below 1e-6 where the bound is not trivial.
         scatter = np.sqrt(_sum(self.w * self.d_error * self.d_error))
-        return np.asarray((np.sqrt(self.spreads[1]) + scatter) ** 2 * (1 + 1e-6 + 2 * self.mass_error))
+        return grown[0], (np.sqrt(spread) + scatter) ** 2 * (1 + 1e-6 + 2 * self.mass_error)
 
     def sums(self, y: Array, *others: Any, even: bool) -> list[Any]:
         """Return u(y), its error, and sum_j v_j (e^(iy d_j) - 1) for ``others`` v; all are (rows, len(y)).

@@ -22,6 +22,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, total
 from tradeoff.pld.components import (
@@ -33,7 +34,7 @@ from tradeoff.pld.components import (
     subsampled_loss_error,
     subsampled_slope,
 )
-from tradeoff.pld.discrete import AtomicLaw, to_atomic
+from tradeoff.pld.discrete import AtomicLaw
 from tradeoff.pld.law import (
     FULL,
     Atoms,
@@ -47,6 +48,30 @@ from tradeoff.pld.law import (
     weighted_mass,
 )
 from tradeoff.pld.units import TINY, UNIT, position_slack
+
+
+def to_atomic(law: PrivacyLossDistribution) -> PrivacyLossDistribution:
+    """Return a law with one atom at 0 for a continuous part next to 0, known to its distance.
+
+    Between edges that are distinct floats it would have no mass at all. Other laws stay as they are.
+    """
+    near = 1e-290  # sums and cells of losses nearer to 0 than this have no digits
+    if not law.continuous or max(abs(law.ends.low), abs(law.ends.high)) > near:
+        return law
+    far = np.abs(law.atoms.loss) > near
+    loss, log_p, slack, loss_error = (each[far] for each in law.atoms)
+    mass, position = np.exp(log_p), None
+    # Exponentials cost 8 units, mass_at_minus_infinity is known to 16, and each difference costs one.
+    error = float(np.sum(mass * (slack + 9 * UNIT))) + UNIT * (17 * law.mass_at_minus_infinity + len(mass))
+    rest = max(1 - law.mass_at_minus_infinity - float(np.sum(mass)), error)
+    if rest > 0:
+        log_rest = math.log(rest)
+        off = min(error / rest + UNIT * (8 + 2 * abs(log_rest)), 1.0)
+        own = np.zeros(1), np.array([log_rest]), np.array([off])
+        loss, log_p, slack = in_order([(loss, log_p, slack), own])
+        position = float(np.max(loss_error, initial=near))
+    ends = law.mass_at_minus_infinity, law.mass_at_plus_infinity
+    return AtomicLaw(loss, log_p, *ends, slack, law.lost, position)
 
 
 class TransformedPLD(PrivacyLossDistribution):

@@ -39,12 +39,6 @@ def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
     return down(x, ulps), up(x, ulps)
 
 
-def few_bits(step: float) -> float:
-    """Return a positive step rounded down to 24 bits, of which 2^29 multiples are exact floats."""
-    part, exponent = math.frexp(step)
-    return math.ldexp(math.floor(math.ldexp(part, 24)), exponent - 24)
-
-
 def fft_error(size: int) -> float:
     """Return the error of one transform, relative to the 1-norm of its input, for every output.
 
@@ -57,18 +51,6 @@ def fft_error(size: int) -> float:
     7.9 log2 N in all.
     """
     return 8 * max(1.0, math.log2(size)) * UNIT
-
-
-def cosine_and_sine(phase: Array) -> tuple[Array, Array]:
-    """Return cos and sin of a phase, e^(i phase) to 16 units, from t = tan(phase/2).
-
-    NumPy may compute a tangent in a tenth of the time of a sine. Known to 8 units it is that of an angle off
-    by 4 |sin phase|, half the phase; (1 - t^2)/(1 + t^2) and 2t/(1 + t^2) round by 6 and 4 units at most.
-    """
-    t = np.tan(phase / 2)
-    square = t * t
-    scale = 1 / (1 + square)
-    return (1 - square) * scale, 2 * t * scale
 
 
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:

@@ -21,28 +21,32 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.accounting.contour.line import ContourLine, Factors
-from tradeoff.accounting.contour.place import (
+from tradeoff.accounting.contour.line import ContourLine, Factors, log_truncation
+from tradeoff.accounting.contour.split import SplitEnclosure, may_split, split
+from tradeoff.accounting.engine import (
+    APART,
+    NODE_TERMS,
+    Enclosure,
+    Engine,
+    Kind,
+    Place,
+    group_by_key,
+    snap_to_grid,
+)
+from tradeoff.accounting.options import Question
+from tradeoff.accounting.saddles import (
     GOAL,
+    Cumulant,
     Placement,
+    SaddleTable,
     coarse_placement,
     log_kappas,
     place_line,
     smoothed,
 )
-from tradeoff.accounting.contour.split import SplitEnclosure, may_split, split
-from tradeoff.accounting.engine import APART, Enclosure, Engine, Kind, Place
-from tradeoff.accounting.options import (
-    NODE_TERMS,
-    Cache,
-    Question,
-    group_by_key,
-    snap_to_grid,
-)
 from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.pld.batched import batch_factors, damped_law, rarely_sampled, sketches
-from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.gaussian import REACH
 from tradeoff.pld.law import PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD
@@ -187,14 +191,9 @@ class ContourCache:
         return Factors(*batch_factors(self.laws, self.counts))
 
     @cached_property
-    def line(self) -> Cache[ContourLine | None]:
-        """The function that returns the line of a placement, or None if its numbers overflow.
-
-        It keeps nodes of 180 MiB a strip, and as much for grids: a long line where atoms last, and the
-        shorter one before it. With room for one alone each would replace the other, at every question.
-        """
-        most = 2 * (2**21 + 2**19)
-        return Cache(self.factors.line, most, lambda line: 0 if line is None else len(line.log))
+    def reverse(self) -> ContourCache:
+        """The cache of the other order."""
+        return ContourCache([*map(ReversedPLD, self.laws)], self.counts)
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -262,36 +261,25 @@ class ContourCache:
     def enclose(self, kind: Kind, x: float, cost: Cost, log_psi: float | None = None) -> Enclosure | None:
         """Return bounds about the loss x of this order, where psi is about e^log_psi if known, or None.
 
-        They are those of a split where a line would end too early, and else of a line.
-        """
-        if abs(x) > _TUNING.farthest or cost.terms == 0:
-            return self.split(kind, x, log_psi, shared=cost.tolerant)
-        left = math.exp(min(self._log_truncation(x, cost, log_psi), 700.0)) if kind == "delta" else 0.0
-        if left > max(10.0, cost.accuracy / GOAL):  # as of a line that is drawn
-            divided = self.split(kind, x, log_psi, shared=cost.tolerant)
-            is_negligible = cost.tolerant and log_psi is None and self._log_rare(x) < _TUNING.negligible
-            if divided is not None or is_negligible:
-                return divided
-            if cost.terms <= self.usual_terms:  # with more the line may close
-                if cost.share < 1 and left > 1e14:
-                    return None  # ten times psi would be left out, which locates nothing
-                if self._whole_closes(kind, x, cost, log_psi):
-                    return self.whole.enclose(kind, x, cost, log_psi)
-        return self._enclose_by_line(kind, x, cost, log_psi)
-
-    def _enclose_by_line(self, kind: Kind, x: float, cost: Cost, log_psi: float | None) -> Enclosure | None:
-        """Return bounds by a line about the loss x.
-
-        They are those of the sharp line, or where it decays too late of a split, the sharp line of the whole
+        They are those of the sharp line, or where it ends too early of a split, the sharp line of the whole
         laws, or a smoothed line, for a share of the cost.
         """
+        needs_line, enclosure = self._enclose_without_line(kind, x, cost, log_psi)
+        if not needs_line:
+            return enclosure
+        # All terms are summed that the cost allows, unless the usual ones leave a truncation above 0.05: ten
+        # times the terms would not bring it to its goal.
+        place, usual = self.place(kind, x, log_psi), min(self.usual_terms, cost.terms)
+        sharp = self.factors.line(place._replace(most=usual))
+        if cost.terms > usual and (sharp is None or sharp.tail_bound <= 0.05):
+            sharp = self.factors.line(place._replace(most=cost.terms))
+        if sharp is None:
+            return None
         # By how much psi changes a nat about x, relative to itself: c - 1.
         slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.nats else 0.0
         nats = cost.nats * max(abs(x), 1.0) if cost.tolerant else cost.nats
-        accuracy, middle = max(cost.accuracy, slope * nats), kind == "rest"
+        accuracy = max(cost.accuracy, slope * nats)
         finest = accuracy if cost.share == 1.0 else accuracy / _TUNING.coarser  # of the full effort
-        if (sharp := self.sharp_line(kind, x, cost, log_psi)) is None:
-            return None
         # A Gaussian leaves as much of psi as a truncation by ``accuracy`` does.
         needs_smoothing = sharp.truncation_exceeds(max(10.0, accuracy / GOAL))
         divided = self.split(kind, x, log_psi, shared=cost.tolerant) if needs_smoothing else None
@@ -300,13 +288,13 @@ class ContourCache:
         line = sharp
         if needs_smoothing:
             cost = cost._replace(terms=sharp.place.most)
-            if self._whole_closes(kind, x, cost, log_psi):
+            if self._whole_closes(kind, x, cost.terms, log_psi):
                 return self.whole.enclose(kind, x, cost, log_psi)
             coarse = self.place(kind, x, log_psi, coarse=True)
             allowed = coarse._replace(most=cost.terms * cost.share)
             place = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws), sharp.lasting_terms))
             if place.smoothing_width <= 1.0:  # it would be lost in a wider Gaussian
-                line = self.line(place) or sharp
+                line = self.factors.line(place) or sharp
         noisy = False
         if kind == "delta" and not needs_smoothing and (cost.fine < math.inf or self.splittable):
             fine, noise = cost.fine or max(1e-8, min(1e-6 * x, 1e-7 * max(x, 1.0))), line.noise(x)
@@ -318,7 +306,7 @@ class ContourCache:
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = sharp.truncation_exceeds(10) and not needs_smoothing
         finer |= 0 < line.place.smoothing_width < 1.01 * math.sqrt(accuracy / line.place.blur)
-        lost = Bounds(0.0, 0.0) if middle else self.leak
+        lost = Bounds(0.0, 0.0) if kind == "rest" else self.leak
         return LineEnclosure(
             line,
             lost,
@@ -332,34 +320,47 @@ class ContourCache:
             noisy=noisy,
         )
 
-    def _whole_closes(self, kind: Kind, x: float, cost: Cost, log_psi: float | None) -> bool:
+    def _enclose_without_line(
+        self, kind: Kind, x: float, cost: Cost, log_psi: float | None
+    ) -> tuple[bool, Enclosure | None]:
+        """Return whether a line is needed, and else bounds of a split or of the whole laws, or None.
+
+        A line is not where it is estimated to end too early.
+        """
+        if abs(x) > _TUNING.farthest or cost.terms == 0:
+            return False, self.split(kind, x, log_psi, shared=cost.tolerant)
+        is_rare = self.whole is not self or sum(self.counts) <= _TUNING.some
+        is_tiny = log_psi is None or log_psi < _TUNING.tiny
+        if not (kind == "delta" and is_rare and is_tiny and self.splittable):
+            return True, None
+        # Of damped laws the saddle's estimate of psi is too large where rare losses make it.
+        size = self._log_rare(x) if log_psi is None and self.whole is not self else log_psi
+        place = self.place(kind, x, size)._replace(most=min(self.usual_terms, cost.terms))
+        known = self.factors.transforms(place.c) if place.drawable else None
+        truncation = math.inf if known is None else log_truncation(known[0], self.factors.counts, place)
+        left = math.exp(min(truncation, 700.0))  # over its goal
+        if left <= max(10.0, cost.accuracy / GOAL):  # as of a line that is drawn
+            return True, None
+        divided = self.split(kind, x, log_psi, shared=cost.tolerant)
+        is_negligible = cost.tolerant and log_psi is None and self._log_rare(x) < _TUNING.negligible
+        usual = cost.terms <= self.usual_terms  # with more the line may close
+        # Ten times psi would be left out, which locates nothing.
+        is_void = usual and cost.share < 1 and left > 1e14
+        if divided is not None or is_negligible or is_void:
+            return False, divided
+        if usual and self._whole_closes(kind, x, cost.terms, log_psi):
+            return False, self.whole.enclose(kind, x, cost, log_psi)
+        return True, None
+
+    def _whole_closes(self, kind: Kind, x: float, terms: float, log_psi: float | None) -> bool:
         """Whether a sharp line of other, whole laws meets its goal: on a path it may have fewer nodes."""
         if self.whole is self:
             return False
-        sharp = self.whole.sharp_line(kind, x, cost, log_psi)
+        place, usual = self.whole.place(kind, x, log_psi), min(self.usual_terms, terms)
+        sharp = self.whole.factors.line(place._replace(most=usual))
+        if terms > usual and (sharp is None or sharp.tail_bound <= 0.05):
+            sharp = self.whole.factors.line(place._replace(most=terms))
         return sharp is not None and not sharp.truncation_exceeds(10)
-
-    def _log_truncation(self, x: float, cost: Cost, log_psi: float | None) -> float:
-        """Estimate the log of a line's truncation over its goal, if a split may replace it; else -inf."""
-        is_rare = self.whole is not self or sum(self.counts) <= _TUNING.some
-        is_tiny = log_psi is None or log_psi < _TUNING.tiny
-        if not (is_rare and is_tiny and self.splittable):
-            return -math.inf
-        # Of damped laws the saddle's estimate of psi is too large where rare losses make it.
-        size = self._log_rare(x) if log_psi is None and self.whole is not self else log_psi
-        terms = min(self.usual_terms, cost.terms)
-        return self.factors.log_truncation(self.place("delta", x, size)._replace(most=terms))
-
-    def sharp_line(self, kind: Kind, x: float, cost: Cost, log_psi: float | None) -> ContourLine | None:
-        """Return the line without smoothing at the loss x, or None where its numbers overflow.
-
-        It has all terms that the cost allows, unless the usual ones leave a truncation that more do not mend.
-        """
-        for terms in sorted({min(self.usual_terms, cost.terms), cost.terms}):
-            line = self.line(self.place(kind, x, log_psi)._replace(most=terms))
-            if line is not None and line.tail_bound > 0.05:
-                break  # ten times the terms would not bring it to its goal
-        return line
 
     def chernoff_bound(self, x: Array, level: Array | None = None) -> Array:
         """Bound psi from above by Chernoff's bound at the best tilt, or at one that shows it below ``level``.
@@ -418,13 +419,17 @@ class ContourEngine(Engine[Cost]):
     ) -> None:
         plain = [law.single_rounds(count) for law, count in zip(laws, counts, strict=True)]
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
-        self.forward = ContourCache(laws, counts)
-        self.backward = self.forward if symmetric else ContourCache([*map(ReversedPLD, laws)], counts)
+        self.forward, self.symmetric = ContourCache(laws, counts), symmetric
         self.possible = all(law.components() is not None for law in laws)  # in closed form
         self.extended_budget = True  # whether more terms than usual are summed for a tolerance
         # Whether it answers by splits alone, a tenth of a second each; and whether each loss then has its own
         # center, which is narrower, or shares that of all within a third of it.
         self.splits_only, self.own_centers = False, False
+
+    @property
+    def backward(self) -> ContourCache:
+        """What makes the enclosures of the other order of the pair."""
+        return self.forward if self.symmetric else self.forward.reverse
 
     def varied(self, **flags: bool) -> ContourEngine:
         """Return the engine with other flags; it shares caches."""
@@ -466,11 +471,10 @@ class ContourEngine(Engine[Cost]):
             other[other] = self.backward.rare(-x[other])
         with np.errstate(divide="ignore"):
             log_delta = None if delta is None else np.log(delta - self.forward.mass_at_plus_infinity)
-        strips: list[tuple[Kind, ContourCache, NDArray[np.bool_]]] = [
-            ("delta", self.forward, far),
-            ("other", self.backward, other & ~far),
-            ("rest", self.forward, ~(far | other)),
-        ]
+        strips: list[tuple[Kind, ContourCache, NDArray[np.bool_]]] = [("delta", self.forward, far)]
+        if other.any():
+            strips.append(("other", self.backward, other & ~far))
+        strips.append(("rest", self.forward, ~(far | other)))
         for kind, lines, mine in strips:
             if not len(at := np.flatnonzero(mine)):
                 continue

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
@@ -25,20 +26,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.accounting.contour.grid import Grid, make_grid, sum_on_grid
-from tradeoff.accounting.contour.place import NODE_BYTES, Placement, log_kappa
-from tradeoff.accounting.options import NODE_TERMS, query_options
+from tradeoff.accounting.engine import NODE_TERMS, Cache
+from tradeoff.accounting.options import query_options
+from tradeoff.accounting.saddles import (
+    NODE_BYTES,
+    Cumulant,
+    Placement,
+    epsilon_for_delta,
+    log_kappa,
+    tilt_for_epsilon,
+)
 from tradeoff.errors import SizeError, needed
 from tradeoff.intervals.bounds import Array, Complex, Pair
-from tradeoff.pld.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
+from tradeoff.pld.components import cosine_and_sine, few_bits
 from tradeoff.pld.law import LogRatio, Transform, Transformed
-from tradeoff.pld.units import SUBNORMAL, TINY, UNIT, cosine_and_sine, few_bits
+from tradeoff.pld.units import SUBNORMAL, TINY, UNIT
 
 Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
 DIGITS = 42.0  # quadratures err by e^-DIGITS, over all rounds together
 _DEEP = 8.5  # frequencies, in units of 1/tau, past which e^(-tau^2 y^2/2) leaves nothing at all
 
-# Below and above 1 - u M(u), u >= 0, with Mills' ratio M: `place.LEFT` is the area between them.
+# Below and above 1 - u M(u), u >= 0, with Mills' ratio M: `saddles.LEFT` is the area between them.
 _POLYNOMIAL_BELOW, _POLYNOMIAL_ABOVE = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
 
 _BLOCK = 32  # nodes whose phases are computed; those of other blocks are theirs times one more phase
@@ -55,7 +64,7 @@ _RAREST = 800.0  # nothing that a float holds is below e^-800
 
 
 class Chernoff(NamedTuple):
-    """A real tilt c and ``log_m`` >= K(c): psi(x) <= e^(log_m - (c - 1) x) kappa(c), kappa of `place`."""
+    """A real tilt c and ``log_m`` >= K(c): psi(x) <= e^(log_m - (c - 1) x) kappa(c), kappa of `saddles`."""
 
     c: float
     log_m: float
@@ -304,31 +313,44 @@ def _gaussian_factor(powers: Powers | Array, s: Any) -> Any:
 
 
 class Factors:
-    """Laws to transform and their counts: the factors of the product on a line."""
+    """Laws to transform and their counts, the factors of the product on a line, with the lines so far."""
 
     def __init__(self, laws: Sequence[Transformed], counts: Sequence[int]) -> None:
         self.laws, self.counts = laws, counts
+        # Nodes of 180 MiB a strip, and as much for grids: a long line where atoms last, and the shorter one
+        # before it. With room for one alone each would replace the other, at every question.
+        self.lines = Cache[ContourLine | None](2 * (2**21 + 2**19))
         self.transforms = lru_cache(1)(self._transforms)  # one tilt is estimated, then evaluated
         self.chernoff = lru_cache(256)(self._chernoff)
 
-    def _transforms(self, c: float) -> list[Transform] | None:
-        """Return the transforms at a tilt, or None where some density is unknown."""
-        pairs = zip(self.laws, self.counts, strict=True)
-        each = [law.transform(c, DIGITS + math.log(n)) for law, n in pairs]
-        result = [t for t in each if t is not None]
-        return result if len(result) == len(each) else None
+    def _transforms(self, c: float) -> tuple[list[Transform], float] | None:
+        """Return the transforms at a tilt, and minus the log of what atoms leave at all frequencies, or less.
+
+        None where some density is unknown, or a quadrature is too large.
+        """
+        transforms, lasting = list[Transform](), 0.0
+        with suppress(SizeError):
+            for law, n in zip(self.laws, self.counts, strict=True):
+                if (transform := law.transform(c, DIGITS + math.log(n))) is None:
+                    return None
+                transforms.append(transform)
+                if lasting <= _RAREST:
+                    lasting -= float(n * transform.bound_from(1e100))
+            return transforms, lasting
+        return None
 
     def _chernoff(self, c: float) -> Chernoff:
-        """Bound K(c) from above, by infinity where a quadrature is too large."""
+        """Bound K(c) from above, by infinity where a density is unknown or a quadrature is too large."""
         if c in {0.0, 1.0}:  # logs of finite masses, at most 0
             return Chernoff(c, 0.0)
-        try:
-            transforms = self.transforms(c)
-        except SizeError:
-            transforms = None
-        if transforms is None:
+        terms = list[float]()
+        with suppress(SizeError):
+            for law, n in zip(self.laws, self.counts, strict=True):
+                if (transform := law.transform(c, DIGITS + math.log(n))) is None:
+                    break
+                terms.append(n * (transform.log_m + transform.log_m_error))
+        if len(terms) < len(self.laws):
             return Chernoff(c, math.inf)
-        terms = [n * (t.log_m + t.log_m_error) for t, n in zip(transforms, self.counts, strict=True)]
         # A count, a sum, a product and the sum of all: four roundings.
         return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
 
@@ -340,74 +362,74 @@ class Factors:
         return (math.fsum(terms) + 16 * UNIT * (1 + math.fsum(map(abs, terms)))) / (point.c - 1)
 
     def line(self, place: Placement) -> ContourLine | None:
-        """Return the line of a placement, or None where a density is unknown or a number overflows."""
-        if not place.drawable:
-            return None
-        place = place._replace(step=few_bits(place.step))  # aliases are those of nodes equally apart
-        try:
-            transforms = self.transforms(place.c)
-            if transforms is None:
-                return None
-            log, error, tail_bound, terms = _evaluate_nodes(transforms, self.counts, place)
-        except SizeError:  # a quadrature grew above its cap: the product decays too late
-            return None
-        left, right = self.chernoff(place.left), self.chernoff(place.right)
-        if math.inf in (left.log_m, right.log_m):
-            return None
-        tau = place.smoothing_width
-        smoothing = tau**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
-        logs, errors, means = (
-            [n * number for n, number in zip(self.counts, numbers, strict=True)]
-            for numbers in zip(*((t.log_m, t.log_m_error, t.mean) for t in transforms), strict=True)
-        )
-        sizes = [*map(abs, logs), abs(smoothing)]
-        # A count is a float up to 2^53 and rounded above it; a product and an exact sum are a rounding each.
-        rounded = UNIT * (2 if max(self.counts) <= 2**53 else 4)
-        return ContourLine(
-            place,
-            log_m=math.fsum(logs) + smoothing,
-            log_m_error=math.fsum(errors) + rounded * math.fsum(sizes[:-1]) + 4 * UNIT * math.fsum(sizes),
-            mean=math.fsum(means) + tau**2 * (place.c - 0.5),
-            mean_error=rounded * math.fsum(map(abs, means)) + 4 * UNIT * tau**2 * max(place.c, 0.5),
-            log=log,
-            error=error,
-            tail_bound=tail_bound,
-            left=left,
-            right=right,
-            lasting_terms=terms,
-        )
+        """Return the line of a placement, or None where a density is unknown or a number overflows.
 
-    def log_truncation(self, place: Placement) -> float:
-        """Estimate the log of the truncation over the goal, of a line of as many nodes as it may sum."""
-        if not place.drawable:
-            return math.inf
-        try:
-            transforms = self.transforms(place.c) or []
-            nodes, spent = 64.0, 64.0 * _cost(transforms, 64.0 * place.step)
-            while nodes < query_options().most(NODE_BYTES):  # as ``_evaluate_nodes`` adds blocks
-                spent += nodes * _cost(transforms, 2 * nodes * place.step)
-                if spent > place.most:
-                    break
-                nodes *= 2
-            last = place.step * nodes
-            goal = math.fsum(map(math.log, (place.goal, math.pi, last)))
-            return bound_past(transforms, self.counts, last) - goal
-        except SizeError:  # a quadrature grew above its cap
-            return math.inf
+        The transforms at its tilt are made first, then nodes are evaluated, and the aliases bounded.
+        """
+        if (kept := self.lines.get(place)) is not None:
+            return kept[0]
+        line, key = None, place
+        with suppress(SizeError):  # a quadrature grew above its cap: the product decays too late
+            if place.drawable and (known := self.transforms(place.c)) is not None:
+                place = place._replace(step=few_bits(place.step))  # aliases are those of nodes equally apart
+                log, error, tail_bound, terms = _evaluate_nodes(*known, self.counts, place)
+                left, right = self.chernoff(place.left), self.chernoff(place.right)
+                tau = place.smoothing_width
+                smoothing = tau**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
+                logs, errors, means = (
+                    [n * number for n, number in zip(self.counts, numbers, strict=True)]
+                    for numbers in zip(*((t.log_m, t.log_m_error, t.mean) for t in known[0]), strict=True)
+                )
+                sizes = [*map(abs, logs), abs(smoothing)]
+                # A count is a float up to 2^53 and rounded above it; a product and an exact sum are a
+                # rounding each.
+                rounded = UNIT * (2 if max(self.counts) <= 2**53 else 4)
+                off = rounded * math.fsum(sizes[:-1]) + 4 * UNIT * math.fsum(sizes)
+                line = ContourLine(
+                    place,
+                    log_m=math.fsum(logs) + smoothing,
+                    log_m_error=math.fsum(errors) + off,
+                    mean=math.fsum(means) + tau**2 * (place.c - 0.5),
+                    mean_error=rounded * math.fsum(map(abs, means)) + 4 * UNIT * tau**2 * max(place.c, 0.5),
+                    log=log,
+                    error=error,
+                    tail_bound=tail_bound,
+                    left=left,
+                    right=right,
+                    lasting_terms=terms,
+                )
+        if line is not None and math.inf in {line.left.log_m, line.right.log_m}:
+            line = None
+        return self.lines.keep(key, line, 0 if line is None else len(line.log))
+
+
+def log_truncation(transforms: Sequence[Transform], counts: Sequence[int], place: Placement) -> float:
+    """Estimate the log of the truncation over the goal, of a line of as many nodes as it may sum."""
+    nodes, spent = 64.0, 64.0 * _cost(transforms, 64.0 * place.step)
+    while nodes < query_options().most(NODE_BYTES):  # as ``_evaluate_nodes`` adds blocks
+        spent += nodes * _cost(transforms, 2 * nodes * place.step)
+        if spent > place.most:
+            break
+        nodes *= 2
+    last = place.step * nodes
+    try:
+        return bound_past(transforms, counts, last) - math.fsum(map(math.log, (place.goal, math.pi, last)))
+    except SizeError:  # a quadrature grew above its cap
+        return math.inf
 
 
 def _evaluate_nodes(
-    transforms: Sequence[Transform], counts: Sequence[int], place: Placement
+    transforms: Sequence[Transform], lasting: float, counts: Sequence[int], place: Placement
 ) -> tuple[Complex, Array, float, int]:
     """Return the ``log``, ``error``, ``tail_bound`` and ``lasting_terms`` of a line.
+
+    ``lasting`` is minus the log of a quick bound on what atoms leave at all frequencies.
 
     Blocks of nodes, each as long as all before, are added until the truncation is below ``place.goal``; where
     the cost allowed is spent before, or more than e^-20 of a product without smoothing never decays, the
     bounds are wider.
     """
-    # Minus the log of what atoms leave at all frequencies: a quick bound, or a better one where it is large.
-    lasting = -bound_past(transforms, counts, 1e100, _RAREST, cheap=True)
-    if lasting < _RAREST:
+    if lasting < _RAREST:  # a better bound
         lasting = -bound_past(transforms, counts, 1e100, _RAREST)
     tau, stop, gaussian_end = place.smoothing_width, math.inf, math.inf
     if tau:

@@ -24,18 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.accounting.contour.line import DIGITS, Chernoff, ContourLine, Factors
-from tradeoff.accounting.contour.place import Placement, log_kappas, place_line
 from tradeoff.accounting.engine import Enclosure
+from tradeoff.accounting.saddles import Cumulant, Placement, SaddleTable, log_kappas, place_line
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds, Complex
 from tradeoff.intervals.functions import exp, expm1, log1p
-from tradeoff.pld.components import Component, inverse_subsampled_loss
-from tradeoff.pld.cumulant import Cumulant, SaddleTable
+from tradeoff.pld.components import Component, few_bits, inverse_subsampled_loss
 from tradeoff.pld.gaussian import REACH, WindowBase
 from tradeoff.pld.law import PrivacyLossDistribution, complex_log1p
 from tradeoff.pld.quadrature import QuadratureTransform
 from tradeoff.pld.transformed import DampedPLD
-from tradeoff.pld.units import UNIT, few_bits
+from tradeoff.pld.units import UNIT
 
 _LEFT = 26.0  # each part left out is e^-_LEFT of an answer
 _MOST = 4e8  # most terms of a line: nearly a second

@@ -20,16 +20,16 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from tradeoff.accounting.engine import APART, Engine, Place
+from tradeoff.accounting.engine import APART, Cache, Engine, Place, group_by_key, snap_to_grid
 from tradeoff.accounting.lattice.convolve import ProfileTable, TiltedFactor, tabulate
 from tradeoff.accounting.lattice.discretise import discretise
 from tradeoff.accounting.lattice.place import Effort, LatticePlan, plan
-from tradeoff.accounting.options import Cache, Question, group_by_key, query_options, snap_to_grid
+from tradeoff.accounting.options import Question, query_options
+from tradeoff.accounting.saddles import Cumulant, SaddleTable
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds, Index
 from tradeoff.intervals.functions import exp, expm1, log1p
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.pld.cumulant import Cumulant, SaddleTable
 from tradeoff.pld.law import Ends, PlanningPoints, PrivacyLossDistribution, combine_masses_at_infinity
 from tradeoff.pld.transformed import ReversedPLD, TransformedPLD
 from tradeoff.pld.units import UNIT
@@ -161,9 +161,7 @@ class Direction:
         self.counts, self.reverse = counts, reverse
         # Most table entries kept for later questions, 160 MiB an order: the largest table does not replace
         # the small ones that a question starts with, nor they it.
-        self.at: Cache[ProfileTable | None] = Cache(
-            self._table, 2**22 + 2**20, lambda table: 0 if table is None else len(table.above)
-        )
+        self._tables = Cache[ProfileTable | None](2**22 + 2**20)
         masses = [law.mass_at_plus_infinity for law in self.laws]
         self.mass_at_plus_infinity = combine_masses_at_infinity(masses, counts)
         # Whether all losses are finite and there are no atoms.
@@ -218,6 +216,13 @@ class Direction:
         most = 0.98 * reach if reach > 0 else np.inf
         inside = np.minimum(epsilon, most)
         return np.minimum(snap_to_grid(inside, self.spread(inside), apart), most)
+
+    def at(self, epsilon: float, effort: Effort) -> ProfileTable | None:
+        """Return the table about epsilon, kept for later questions."""
+        if (kept := self._tables.get((epsilon, effort))) is not None:
+            return kept[0]
+        table = self._table(epsilon, effort)
+        return self._tables.keep((epsilon, effort), table, 0 if table is None else len(table.above))
 
     def _table(self, epsilon: float, effort: Effort) -> ProfileTable | None:
         """Tabulate delta about epsilon, of truncated laws if there is an edge.

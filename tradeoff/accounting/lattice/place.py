@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.accounting.lattice.convolve import Window
+from tradeoff.accounting.saddles import Cumulant, saddles, tilt_for_epsilon
 from tradeoff.intervals.bounds import Array, Index
-from tradeoff.pld.cumulant import Cumulant, saddles, tilt_for_epsilon
 from tradeoff.pld.law import PlanningPoints, PrivacyLossDistribution
 from tradeoff.pld.units import UNIT
 
