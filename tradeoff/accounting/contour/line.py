@@ -368,38 +368,36 @@ class Factors:
         """
         if (kept := self.lines.get(place)) is not None:
             return kept[0]
-        line, key = None, place
+        line, key, known, sides = None, place, None, [math.inf]
         with suppress(SizeError):  # a quadrature grew above its cap: the product decays too late
             if place.drawable and (known := self.transforms(place.c)) is not None:
                 place = place._replace(step=few_bits(place.step))  # aliases are those of nodes equally apart
                 log, error, tail_bound, terms = _evaluate_nodes(*known, self.counts, place)
                 left, right = self.chernoff(place.left), self.chernoff(place.right)
-                tau = place.smoothing_width
-                smoothing = tau**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
-                logs, errors, means = (
-                    [n * number for n, number in zip(self.counts, numbers, strict=True)]
-                    for numbers in zip(*((t.log_m, t.log_m_error, t.mean) for t in known[0]), strict=True)
-                )
-                sizes = [*map(abs, logs), abs(smoothing)]
-                # A count is a float up to 2^53 and rounded above it; a product and an exact sum are a
-                # rounding each.
-                rounded = UNIT * (2 if max(self.counts) <= 2**53 else 4)
-                off = rounded * math.fsum(sizes[:-1]) + 4 * UNIT * math.fsum(sizes)
-                line = ContourLine(
-                    place,
-                    log_m=math.fsum(logs) + smoothing,
-                    log_m_error=math.fsum(errors) + off,
-                    mean=math.fsum(means) + tau**2 * (place.c - 0.5),
-                    mean_error=rounded * math.fsum(map(abs, means)) + 4 * UNIT * tau**2 * max(place.c, 0.5),
-                    log=log,
-                    error=error,
-                    tail_bound=tail_bound,
-                    left=left,
-                    right=right,
-                    lasting_terms=terms,
-                )
-        if line is not None and math.inf in {line.left.log_m, line.right.log_m}:
-            line = None
+                sides = [left.log_m, right.log_m]
+        if known is not None and math.inf not in sides:
+            tau = place.smoothing_width
+            smoothing = tau**2 * (place.c**2 - place.c) / 2  # K of the Gaussian
+            logs, errors, means = (
+                [n * number for n, number in zip(self.counts, numbers, strict=True)]
+                for numbers in zip(*((t.log_m, t.log_m_error, t.mean) for t in known[0]), strict=True)
+            )
+            sizes = [*map(abs, logs), abs(smoothing)]
+            # A count is a float up to 2^53 and rounded above it; a product and an exact sum round once each.
+            rounded = UNIT * (2 if max(self.counts) <= 2**53 else 4)
+            line = ContourLine(
+                place,
+                log_m=math.fsum(logs) + smoothing,
+                log_m_error=math.fsum(errors) + rounded * math.fsum(sizes[:-1]) + 4 * UNIT * math.fsum(sizes),
+                mean=math.fsum(means) + tau**2 * (place.c - 0.5),
+                mean_error=rounded * math.fsum(map(abs, means)) + 4 * UNIT * tau**2 * max(place.c, 0.5),
+                log=log,
+                error=error,
+                tail_bound=tail_bound,
+                left=left,
+                right=right,
+                lasting_terms=terms,
+            )
         return self.lines.keep(key, line, 0 if line is None else len(line.log))
 
 
