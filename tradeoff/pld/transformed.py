@@ -22,7 +22,6 @@ from functools import cached_property
 
 import numpy as np
 
-from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.intervals.functions import exp, total
 from tradeoff.pld.components import (
@@ -98,7 +97,7 @@ class SubsampledPLD(TransformedPLD):
         self.mass_at_minus_infinity = base.mass_at_minus_infinity if p == 1 else 0.0
         mass = p * base.mass_at_plus_infinity
         self.mass_at_plus_infinity = max(mass, TINY) if p > 0 and base.mass_at_plus_infinity > 0 else 0.0
-        # Mass at -infinity becomes an atom at log(1 - p), below the span. It is known to 16 units; a
+        # Mass at -infinity becomes an atom at log(1 - p), below the ends. It is known to 16 units; a
         # logarithm costs 8 of itself.
         self._lowest, self._added = math.log1p(-p) if p < 1 else -math.inf, np.zeros((4, 0))
         if base.mass_at_minus_infinity > 0 and p < 1:

@@ -267,12 +267,7 @@ class ContourCache:
         needs_line, enclosure = self._enclose_without_line(kind, x, cost, log_psi)
         if not needs_line:
             return enclosure
-        # All terms are summed that the cost allows, unless the usual ones leave a truncation above 0.05: ten
-        # times the terms would not bring it to its goal.
-        place, usual = self.place(kind, x, log_psi), min(self.usual_terms, cost.terms)
-        sharp = self.factors.line(place._replace(most=usual))
-        if cost.terms > usual and (sharp is None or sharp.tail_bound <= 0.05):
-            sharp = self.factors.line(place._replace(most=cost.terms))
+        sharp = self.sharp_line(kind, x, cost.terms, log_psi)
         if sharp is None:
             return None
         # By how much psi changes a nat about x, relative to itself: c - 1.
@@ -354,13 +349,21 @@ class ContourCache:
 
     def _whole_closes(self, kind: Kind, x: float, terms: float, log_psi: float | None) -> bool:
         """Whether a sharp line of other, whole laws meets its goal: on a path it may have fewer nodes."""
-        if self.whole is self:
-            return False
-        place, usual = self.whole.place(kind, x, log_psi), min(self.usual_terms, terms)
-        sharp = self.whole.factors.line(place._replace(most=usual))
-        if terms > usual and (sharp is None or sharp.tail_bound <= 0.05):
-            sharp = self.whole.factors.line(place._replace(most=terms))
+        whole = self.whole
+        sharp = None if whole is self else whole.sharp_line(kind, x, terms, log_psi)
         return sharp is not None and not sharp.truncation_exceeds(10)
+
+    def sharp_line(self, kind: Kind, x: float, terms: float, log_psi: float | None) -> ContourLine | None:
+        """Return the line without smoothing about the loss x, or None where its numbers overflow.
+
+        It sums all ``terms``, unless the usual ones leave a truncation above 0.05: ten times the terms would
+        not bring it to its goal.
+        """
+        place, usual = self.place(kind, x, log_psi), min(self.usual_terms, terms)
+        sharp = self.factors.line(place._replace(most=usual))
+        if terms > usual and (sharp is None or sharp.tail_bound <= 0.05):
+            sharp = self.factors.line(place._replace(most=terms))
+        return sharp
 
     def chernoff_bound(self, x: Array, level: Array | None = None) -> Array:
         """Bound psi from above by Chernoff's bound at the best tilt, or at one that shows it below ``level``.
