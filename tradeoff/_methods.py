@@ -113,7 +113,7 @@ class _CurveMethods(TradeOff):
         >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
         PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order) (not exact)
         """
-        return hooks.limited(unary.group(self, k), self.tightness)
+        return hooks.limited(unary.group(self, k), self.tightness, self.assumptions)
 
     def dual(self) -> unary.Dual:
         """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12).
@@ -203,7 +203,7 @@ class _CurveMethods(TradeOff):
         >>> to.Gaussian(sympy.Symbol("mu")).subs({"mu": 1})
         G_{1}
         """
-        return hooks.limited(formula.substitute(self, values), self.tightness)
+        return hooks.limited(formula.substitute(self, values), self.tightness, self.assumptions)
 
     def symbolic(self, alpha: Any = None) -> formula.Symbolic:
         """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms.
@@ -212,7 +212,7 @@ class _CurveMethods(TradeOff):
         >>> to.TotalVariation(0.25).symbolic().delta(0)
         0.25
         """
-        return hooks.limited(formula.symbolic(self, alpha), self.tightness)
+        return hooks.limited(formula.symbolic(self, alpha), self.tightness, self.assumptions)
 
     @property
     def law(self) -> law.Law:

@@ -28,7 +28,7 @@ from tradeoff.operators.tabulate import largest, to_lines
 __all__ = ["from_renyi", "from_zcdp"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ZeroConcentrated(TradeOff):
     """Curve f(alpha) = 1 - exp(-(sqrt(log(1/alpha) - xi) - sqrt(rho))_+^2), or its inverse.
 

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from tests.cli.outcomes import refused
+from tradeoff.curves.hooks import PAIR, limited
 from tradeoff.filters import GDPFilter, Ledger, PureDPFilter, RhoFilter, ZCDPFilter
 from tradeoff.mechanisms import Gaussian, Plan
-from tradeoff.operators.unary import assumed
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_status_and_steps_show_the_promise_and_each_step(run, file):
     assert "  3 x gaussian(noise_multiplier=20.0)  rho = 0.00875 (to 1e-13), delta = 0" in lines[1]
     file = file.with_name("rho")
     run("init", file, "--rho", 1)
-    Ledger(file).spend(assumed(Gaussian(noise_multiplier=3).curve(), ["one"]))
+    Ledger(file).spend(limited(Gaussian(noise_multiplier=3).curve(), PAIR, ["one"]))
     code, out, err = run("status", file)
     assert (code, err) == (0, "")
     spent, left = "spent rho = 0.05555555556, delta = 0", "remaining rho = 0.9444444444, delta = 0"

@@ -20,10 +20,10 @@ import tradeoff as to
 from tests.operators.test_divergence import binomial, renyi_of_laplace
 from tests.strategies import log_uniform
 from tests.truth.atoms import PureDP
+from tradeoff.curves.hooks import PAIR, limited
 from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, SymbolError
 from tradeoff.filters import ExPost
 from tradeoff.filters.base import SLACK, Filter, gdp_mu, is_sampled, renyi, zcdp
-from tradeoff.operators.unary import assumed
 
 FILTERS = [
     lambda: to.filters.GDPFilter(1),
@@ -205,7 +205,8 @@ def test_guarantee_keeps_assumptions_of_steps():
     table.spend(resting)
     assert table.assumptions == table.guarantee().assumptions == resting.assumptions
     sampled = to.filters.SampledFilter(1.0, 0.01, 10)
-    sampled.spend(assumed(assumed(to.subsample(to.Gaussian(1.0), 0.01) ** 3, ["a."]), ["b."]))
+    steps = limited(to.subsample(to.Gaussian(1.0), 0.01) ** 3, PAIR, ["a."])
+    sampled.spend(limited(steps, PAIR, ["b."]))
     assert (sampled.spent, set(sampled.assumptions)) == (3, {"a.", "b."})
 
 

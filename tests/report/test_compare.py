@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tradeoff as to
+from tradeoff.curves.hooks import PAIR, limited
 from tradeoff.display import exactly, rounded
 from tradeoff.errors import MissingExtraError
-from tradeoff.operators.unary import assumed
 from tradeoff.report.answers import Answer, Answers
 from tradeoff.report.compare import ALPHAS, Row, compare, compare_claim
 from tradeoff.report.methods import METHODS, Claim, claim_of_pairs, delta_by_orders
@@ -183,7 +183,7 @@ def test_table_and_as_json_agree_and_numbers_print_every_digit(laplace):
     row, line = laplace["renyi"], next(line for line in table if line[0] == "renyi")
     assert float(line[2].split()[0]) >= row.entries["epsilon"][0].value
     assert float(line[-1].split()[0]) <= row.entries["beta"][-1].value
-    curve = assumed(to.Gaussian(1), ["the noise is as stated"])
+    curve = limited(to.Gaussian(1), PAIR, ["the noise is as stated"])
     result = compare(curve, [], delta=[1e-6], epsilon=[], alpha=[0.1])
     assert result.to_dict()["assumes"] == ["the noise is as stated"] * 2
     assert "% assumes: the noise is as stated" in result.to_latex().splitlines()

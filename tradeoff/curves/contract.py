@@ -418,7 +418,7 @@ class Derived(TradeOff):
 
     def __init__(self, *operands: TradeOff, parameters: tuple[Any, ...] = ()) -> None:
         self.operands, self.parameters = operands, parameters
-        self.free_symbols = symbols_of(*operands, *parameters)
+        self.free_symbols, self.assumptions = symbols_of(*operands, *parameters), gathered(operands)
         self.depth = 1 + max(operand.depth for operand in operands)
 
     def estimate_losses(self, alpha: Array) -> list[tuple[Array, float]]:
@@ -427,10 +427,6 @@ class Derived(TradeOff):
     @property
     def symmetric(self) -> bool:
         return all(operand.symmetric for operand in self.operands)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return gathered(self.operands)
 
     @property
     def arguments(self) -> tuple[Any, ...]:

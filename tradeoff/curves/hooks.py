@@ -54,19 +54,22 @@ class CurveHooks(ABC):
 
     tightness: int = PAIR
 
+    assumptions: tuple[str, ...] = ()
+    """Sentences on which the numbers rest without proof; empty where everything is proved."""
+
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Let methods that change a curve keep its tightness, so that no family has to."""
+        """Let methods that change a curve keep its tightness and assumptions, so that no family has to."""
         super().__init_subclass__(**keywords)
 
         def keeping(method: Callable[..., Any]) -> Callable[..., Any]:
             @wraps(method)
             def changed(self: Any, *arguments: Any, **keywords: Any) -> Any:
-                return limited(method(self, *arguments, **keywords), self.tightness)
+                return limited(method(self, *arguments, **keywords), self.tightness, self.assumptions)
 
             return changed
 
-        # A changed curve is at most as tight as the curve itself.
-        for name in ("inverse", "group", "assuming", "rational", "floats", "subs", "symbolic"):
+        # A changed curve is at most as tight as the curve itself, and rests on the same assumptions.
+        for name in ("inverse", "group", "rational", "floats", "subs", "symbolic"):
             if name in vars(cls):
                 setattr(cls, name, keeping(vars(cls)[name]))
 
@@ -214,16 +217,6 @@ class CurveHooks(ABC):
         return None
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
-        """Sentences on which the numbers rest without proof; empty where everything is proved.
-
-        >>> import tradeoff as to
-        >>> to.Gaussian(1).assumptions
-        ()
-        """
-        return ()
-
-    @property
     def exact(self) -> bool:
         """Whether ``bounds`` enclose the curve of the mechanism; else they enclose a bound on it.
 
@@ -257,11 +250,19 @@ class CurveHooks(ABC):
             )
 
     def _key(self) -> Hashable:
-        """Return the part of the state by which curves of one class are equal; by default the object."""
-        return id(self)
+        """Return what, with assumptions, makes curves of a class equal: by default the fields, or itself."""
+        return self._read_fields()(self)
+
+    @classmethod
+    @cache
+    def _read_fields(cls) -> Callable[[Any], Hashable]:
+        names = getattr(cls, "__dataclass_fields__", ())
+        return attrgetter(*names) if names else id
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._key() == other._key()
+        if type(self) is not type(other) or self._key() != other._key():
+            return False
+        return self.assumptions == other.assumptions or set(self.assumptions) == set(other.assumptions)
 
     def __hash__(self) -> int:
         return hash((type(self), self._key()))
@@ -309,19 +310,22 @@ def assuming(assumptions: Sequence[str]) -> str:
     return f" (assumes {count} thing{'s' if count > 1 else ''}: see .assumptions)" if count else ""
 
 
-def limited(curve: C, tightness: int) -> C:
-    """Return the same curve with at most this tightness."""
-    return curve if curve.tightness <= tightness else _with_tightness(curve, tightness)
+def limited(curve: C, tightness: int, assumptions: Iterable[str] = ()) -> C:
+    """Return the same curve with at most this tightness, and with more assumptions."""
+    if curve.tightness <= tightness and set(assumptions) <= set(curve.assumptions):
+        return curve
+    return _marked(curve, min(curve.tightness, tightness), (*curve.assumptions, *assumptions))
 
 
 def pure(curve: C) -> C:
     """Return the same curve with the tightness of one pair, independent of a mechanism."""
-    return curve if curve.tightness == PAIR else _with_tightness(curve, PAIR)
+    return curve if curve.tightness == PAIR else _marked(curve, PAIR, curve.assumptions)
 
 
-def _with_tightness(curve: C, tightness: int) -> C:
+def _marked(curve: C, tightness: int, assumptions: Iterable[str]) -> C:
     result = copy(curve)
     object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
+    object.__setattr__(result, "assumptions", tuple(dict.fromkeys(assumptions)))
     return result
 
 

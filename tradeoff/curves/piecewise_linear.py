@@ -22,7 +22,7 @@ import numpy as np
 from tradeoff.accounting.options import Question
 from tradeoff.balls import log_quotient, to_bounds
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import gathered
+from tradeoff.curves.hooks import PAIR, gathered, limited
 from tradeoff.curves.parameters import Number, exact_number, is_masked, reals
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals import polygon
@@ -70,7 +70,6 @@ class PiecewiseLinear(TradeOff):
     beta: Any
     complements: tuple[Any, ...] = ()  # 1 - alpha and 1 - beta, of each curve
     is_rational: bool
-    assumptions: tuple[str, ...] = ()
     pairs: tuple[tuple[Fraction, Fraction], ...] = ()  # (epsilon, delta) guarantees that the curve is made of
     is_rounded = False  # whether fractions come from floats, whose rounding must not refute an order
 
@@ -106,16 +105,11 @@ class PiecewiseLinear(TradeOff):
 
     def assuming(self, *assumptions: str) -> PiecewiseLinear:
         """Return the same curve with more assumptions: sentences on which it rests without proof."""
-        every = tuple(dict.fromkeys((*self.assumptions, *assumptions)))
-        if every == self.assumptions:
-            return self
-        curve = self.of_checked(self.alpha, self.beta, self.complements, is_rational=self.is_rational)
-        curve.assumptions, curve.is_rounded, curve.pairs = every, self.is_rounded, self.pairs
-        return curve
+        return limited(self, PAIR, assumptions)
 
     def made_of(self, *curves: PiecewiseLinear) -> PiecewiseLinear:
         """Return this new curve with the assumptions of its operands; it is rounded if one of them is."""
-        curve = self.assuming(*gathered(curves))
+        curve = limited(self, PAIR, gathered(curves))
         curve.is_rounded = any(f.is_rounded for f in curves)
         return curve
 

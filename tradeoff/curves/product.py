@@ -21,7 +21,7 @@ import numpy as np
 from tradeoff.accounting.engine import measure
 from tradeoff.accounting.options import Question
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.hooks import PAIR, beta_from_delta, forward_hooks, gathered, joint, limited, pure
+from tradeoff.curves.hooks import beta_from_delta, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import cached_by_options, certified_beta, certified_delta, certified_epsilon
 from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, rational, total
@@ -49,12 +49,9 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
                 new.append(factor)
     result = TradeOff.simplify_product(result, {factor: result[factor] for factor in new})
     product = next(iter(result)) if [*result.values()] == [1] else Tensor(result)
-    if all(f.tightness == PAIR for f, _ in curves):
-        return product
     # f_{0,delta} scales the greatest curve below several others; any other factor leaves a lower one.
-    return limited(
-        product, joint(f for f, n in curves for _ in range(min(n, 2)) if f.leak is None or not f.exact)
-    )
+    level = joint(f for f, n in curves for _ in range(min(n, 2)) if f.leak is None or not f.exact)
+    return limited(product, level, gathered(f for f, n in curves if n))
 
 
 def _normal_factors(curve: TradeOff, n: int) -> Factors:
@@ -127,10 +124,6 @@ class Tensor(TradeOff):
         if len(powers) == 1:
             return next(iter(powers)).symmetric
         return all(f.symmetric or powers.get(f.inverse()) == n for f, n in powers.items())
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return gathered(self.factors)
 
     @cached_by_options
     def _engines(self) -> Composition | _Between:
@@ -247,7 +240,8 @@ class Tensor(TradeOff):
     @cached_property
     def _inverse(self) -> TradeOff:
         """The other order, cached: a root search needs it a hundred times."""
-        return limited(tensor((factor.inverse(), n) for factor, n in self.factors.items()), self.tightness)
+        inverse = tensor((factor.inverse(), n) for factor, n in self.factors.items())
+        return limited(inverse, self.tightness, self.assumptions)
 
     @property
     def has_law(self) -> bool:

@@ -52,7 +52,7 @@ class Identity(ClosedForm):
     notation = "Id"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class TotalVariation(ClosedForm):
     r"""Curve of a failure that reveals everything with probability delta.
 
@@ -160,7 +160,7 @@ class TotalVariation(ClosedForm):
         return limited(self.from_weight(balls.rounded_fraction(-log1p(-lost)), delta), BOUND)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PureDP(ClosedForm):
     r"""Least private curve of epsilon-DP.
 

@@ -89,7 +89,7 @@ class FinitelyMany(CurveFromPLD):
         return Bounds(float(law.loss[-1] - law.atoms.error[-1]), law.ends.most)
 
 
-@dataclass(frozen=True, repr=False, eq=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class DiscreteGaussianCurve(IntegerNoise):
     """Testing x against x + shift for x on the integers with pmf proportional to e^(-x^2/(2 sigma^2)).
 
@@ -102,7 +102,7 @@ class DiscreteGaussianCurve(IntegerNoise):
     noise, size, make_law = "N_Z", "sigma", discrete_gaussian_law
 
 
-@dataclass(frozen=True, repr=False, eq=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class DiscreteLaplaceCurve(IntegerNoise):
     """Testing x against x + shift, x integer with pmf proportional to e^(-|x|/scale): shift + 1 ratios.
 
@@ -128,7 +128,7 @@ class DiscreteLaplaceCurve(IntegerNoise):
         return AtomicLaw(np.concatenate([[-s], 2.0 * inner - s, [s]]) * rate, log_p)
 
 
-@dataclass(frozen=True, repr=False, eq=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class SkellamCurve(IntegerNoise):
     """Testing x against x + shift for x the difference of two Poisson counts.
 
@@ -141,7 +141,7 @@ class SkellamCurve(IntegerNoise):
     noise, size, power, make_law = "Skellam", "variance", 2, skellam_law
 
 
-@dataclass(frozen=True, repr=False, eq=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class BinomialCurve(FinitelyMany, IntegerNoise):
     """Testing x against x + shift <= coins, x heads of fair coins; coins times shift at most 2^20."""
 
@@ -158,7 +158,7 @@ class BinomialCurve(FinitelyMany, IntegerNoise):
         return bound_mass(self.loss_distribution().mass_at_plus_infinity)
 
 
-@dataclass(frozen=True, repr=False, eq=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class ShuffledCurve(FinitelyMany):
     """One changed record among at most 10^9 whose epsilon-DP answers are shuffled, epsilon in (0, 700].
 
@@ -211,7 +211,7 @@ class ShuffledCurve(FinitelyMany):
         return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records}{kind})"
 
 
-@dataclass(frozen=True, repr=False, eq=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class ShuffledPairCurve(ShuffledCurve):
     """Shuffled answers of records that are all alike, against those of one of them replaced.
 
@@ -259,7 +259,7 @@ class _OneOfSteps(TradeOff):
         return replace(self, reverse=not self.reverse)  # type: ignore[type-var]  # each kind is a dataclass
 
 
-@dataclass(frozen=True, repr=False, eq=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class AllocatedCurve(_OneOfSteps):
     """T(N(0, I), mean over i of N(mu e_i, I)) of 2 to 10^7 steps and dimensions, mu in (0, 20].
 
@@ -313,7 +313,7 @@ class AllocatedCurve(_OneOfSteps):
         return f"one of {self.steps} steps G_{{{self.mu:.6g}}}{order}"
 
 
-@dataclass(frozen=True, repr=False, eq=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class CorrelatedCurve(_OneOfSteps):
     """T(N(0, I), mean over i of N(m_i, I)), bounded by Gram matrices above and below that of the m_i.
 

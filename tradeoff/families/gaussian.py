@@ -44,7 +44,7 @@ def _profile_in_floats(x: Array, mu: float) -> Pair:
     return low, np.minimum(high, 1.0)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Gaussian(ClosedForm):
     r"""Curve of a test of N(0, 1) against N(mu, 1), as of Gaussian noise.
 

@@ -89,8 +89,8 @@ class GaussianMixtures(CurveFromPLD):
     alternative: dict[Fraction, Fraction]
     sigma: Fraction
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return GaussianMixtures, (self.null, self.alternative, self.sigma)
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.null, self.alternative, self.sigma
 
     @cached_property
     def _law(self) -> MixtureLaw:

@@ -46,7 +46,7 @@ def laplace_renyi(functions: Any, e: Any, a: Any) -> Any:
     return log((a * exp((a - 1) * e) + (a - 1) * exp(-a * e)) / (2 * a - 1)) / (a - 1)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Laplace(ClosedForm):
     r"""Curve of a test of Lap(0, 1) against Lap(epsilon, 1): Laplace noise, epsilon = sensitivity/scale.
 
@@ -126,7 +126,7 @@ def logistic_loss(delta: Balls, shift: Balls) -> Balls:
     return choose(delta - most, shift + 2 * log1p(-sqrt(delta * most)), log1p(-delta))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class BoundedRange(ClosedForm):
     """Curve (1 - alpha)/(1 + (e^eps - 1) alpha), that of the logistic law and its shift by eps > 0, in nats.
 
@@ -153,7 +153,7 @@ class BoundedRange(ClosedForm):
         return BoundedRangeLaw(self.epsilon_0)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Truncated(ClosedForm):
     """Testing X against X + shift in (0, 2 cut], X normal or Laplace, both given |X| <= cut.
 

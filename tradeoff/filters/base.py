@@ -43,7 +43,6 @@ from tradeoff.mechanisms.fields import Declared
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import both_orders
-from tradeoff.operators.unary import assumed, bare
 from tradeoff.pld.discrete import MAX_ATOMS
 
 # One adaptive step. Its guarantee is taken over both orders of a pair of neighbours.
@@ -201,7 +200,7 @@ class Filter(StepRecord):
 
         It does not depend on the amount spent: a rule may have stopped because of an answer.
         """
-        return limited(assumed(self._curve(), self.assumptions), BOUND)
+        return limited(self._curve(), BOUND, self.assumptions)
 
     def _report(self, amounts: Iterable[Bounds], side: str) -> Any:
         """Return an amount of each resource in the units of the filter, ``lower`` or ``upper`` bounds."""
@@ -338,7 +337,6 @@ def square(x: float, unit: float = 1.0, times: float = 1.0) -> float:
 @lru_cache(maxsize=256)  # ``would_exceed`` and ``spend`` share a cost, and a key keeps a curve alive
 def gdp_mu(curve: TradeOff) -> float:
     """Return a mu with f >= G_mu and f^-1 >= G_mu at every alpha, or inf where no finite one is proved."""
-    curve = bare(curve)
     if isinstance(curve, Gaussian):
         return float(curve.mu)
     # Powers of pure DP too large for a lattice: searching their profile takes a minute, and fails.
@@ -362,7 +360,6 @@ def pure_loss(curve: TradeOff) -> tuple[float, float]:
 @lru_cache(maxsize=256)
 def zcdp(curve: TradeOff) -> tuple[float, float]:
     """Return (rho, delta) with both orders delta-approximately rho-zCDP; rho is inf where none is proved."""
-    curve = bare(curve)
     if isinstance(curve, DiscreteGaussianCurve):
         # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
         return square(curve.shift, curve.sigma, 0.5), 0.0

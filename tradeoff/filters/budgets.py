@@ -34,7 +34,6 @@ from tradeoff.mechanisms.fields import Declared, integer, optional_delta, parame
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.unary import bare
 
 
 @stateful
@@ -421,7 +420,7 @@ class SampledFilter(Filter):
 
 def _parameters(curve: TradeOff) -> tuple[float, float]:
     """Return mu and p, rounded up, of p G_mu + (1 - p) Id, record absent under P; inf for other curves."""
-    match bare(curve):
+    match curve:
         case Identity():
             return 0.0, 0.0
         case Gaussian(mu=mu):

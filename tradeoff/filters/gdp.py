@@ -33,7 +33,6 @@ from tradeoff.intervals.functions import sqrt
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.fields import integer, parameter, stateful
 from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.unary import assumed
 
 Mask = NDArray[np.bool_]
 
@@ -157,7 +156,7 @@ class IndividualGDPFilter(StepRecord):
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for each record: G_mu, with mu widened by the slack of the sums."""
-        return limited(assumed(Gaussian(widen_mu(self.mu)), self.assumptions), BOUND)
+        return limited(Gaussian(widen_mu(self.mu)), BOUND, self.assumptions)
 
     def _sums_with(self, step: Any) -> tuple[Array, TradeOff | None]:
         """Return the sums if all records take part, rounded up, and the curve of the step, if it has one."""

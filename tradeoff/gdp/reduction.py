@@ -16,7 +16,7 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.curves.contract import Derived, TradeOff
-from tradeoff.curves.hooks import BOUND, NOT_EXACT, limited
+from tradeoff.curves.hooks import BOUND, NOT_EXACT, PAIR, limited
 from tradeoff.curves.parameters import exact_number, is_symbol, written
 from tradeoff.curves.product import Tensor, tensor
 from tradeoff.display import Displayed, TextTable, exactly
@@ -30,7 +30,7 @@ from tradeoff.operators.order import infinite_mass
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, Mixture
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Nodes, both_orders, tail_end
-from tradeoff.operators.unary import Assumed, Group, Inverse, assumed
+from tradeoff.operators.unary import Group, Inverse
 
 DEFAULT_FAILURE = 1e-10  # of curves that are not Gaussian: many of them have no useful mu without one
 NOWHERE = float("nan")  # no alpha; one object, so that it is equal to itself in a tuple
@@ -104,7 +104,7 @@ class Reduction(Displayed):
         if not is_symbol(self.mu) and np.isinf(self.mu):
             return TotalVariation(1.0)
         # A bound on f, unless it is f itself, which may be exact.
-        result = assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
+        result = limited(Gaussian(self.mu) @ TotalVariation(self.failure), PAIR, self.of.assumptions)
         return limited(result, self.of.tightness if result == self.of else BOUND)
 
     def grid(self) -> TextTable:
@@ -252,7 +252,7 @@ def bound_by_parts(f: TradeOff) -> Bounds[float]:
             most = 0.0
         case Tensor():
             low, most = _root_of_squares((bound_by_parts(factor), n) for factor, n in f.factors.items())
-        case Inverse() | Subsampled() | Mixture() | HullOfMinimum() | Assumed():
+        case Inverse() | Subsampled() | Mixture() | HullOfMinimum():
             most = max(part.upper for part in parts)
             # Losses of an inverse are those of the other order; those of a flipped one end at -log(1 - p).
             if not isinstance(f, Inverse) and not getattr(f, "flipped", False):

@@ -38,7 +38,6 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.limits.moments import Moments, check_variance, factors, moments
 from tradeoff.operators.symmetrise import Envelope
-from tradeoff.operators.unary import assumed
 from tradeoff.symbolic.forms import convert_number
 
 
@@ -96,7 +95,7 @@ class ApproximateCurve:
 
     def trusted(self) -> TradeOff:
         """Return the estimate as an ordinary curve; the caller vouches for its error."""
-        return limited(assumed(self.shape, self.of.assumptions) if self.of else self.shape, BOUND)
+        return limited(self.shape, BOUND, self.of.assumptions if self.of else ())
 
     def _refuse(self, *_: object) -> NoReturn:
         raise KindError(

@@ -13,6 +13,7 @@ import numpy as np
 
 from tradeoff import balls
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import BOUND, limited
 from tradeoff.curves.parameters import MAX_LOSS, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, domain
@@ -26,7 +27,6 @@ from tradeoff.intervals.roots import bracket_sides
 from tradeoff.mechanisms.base import LOSS, Adjacency, Mechanism, mechanism, mechanism_field, ratio
 from tradeoff.mechanisms.fields import integer, one_of, real
 from tradeoff.operators.symmetrise import symmetrise
-from tradeoff.operators.unary import assumed
 
 ANSWER_LOSS = "[0, 700]"  # losses with e^eps and e^-eps among the floats
 
@@ -421,7 +421,7 @@ class BestOfRuns(Mechanism):
         is_small = bound_delta(losses) <= 2 * max(1e-30, rest, self.mean * leak)
         losses = np.append(np.linspace(0.0, np.min(losses[is_small], initial=last), 257), far)
         curve = Profile.from_epsilon_delta(zip(losses, bound_delta(losses), strict=True))
-        return assumed(curve, f.assumptions)
+        return limited(curve, BOUND, f.assumptions)
 
     def _chords(self, f: TradeOff, end: float) -> tuple[Array, Array, float]:
         """Return knots w_k, m v_k w_k rounded up, and m times the largest g of the cells left out.

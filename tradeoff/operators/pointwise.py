@@ -19,7 +19,7 @@ import numpy as np
 
 from tradeoff.accounting.engine import measure
 from tradeoff.curves.contract import Derived, TradeOff, operand
-from tradeoff.curves.hooks import BOUND, ENVELOPE, joint, limited, pure
+from tradeoff.curves.hooks import BOUND, ENVELOPE, gathered, joint, limited, pure
 from tradeoff.curves.parameters import Number
 from tradeoff.curves.parameters import weights as check_weights
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise, segments
@@ -66,13 +66,13 @@ def _maximum_or_hull(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff
     kind = Maximum if largest else HullOfMinimum
     parts = ((f.operands if type(f) is kind else (f,)) for f in (pure(operand(f)) for f in curves))
     distinct = tuple(dict.fromkeys(part for each in parts for part in each))
-    level = min(f.tightness for f in curves)
+    level, assumptions = min(f.tightness for f in curves), gathered(curves)
     if len(distinct) == 1:
-        return limited(distinct[0], level)
+        return limited(distinct[0], level, assumptions)
     level = BOUND if largest else min(level, ENVELOPE)  # no pair need attain a maximum
     if all(isinstance(f, PiecewiseLinear) for f in distinct):
         return limited(reduce(partial(pointwise, largest=largest), distinct), level)
-    return limited(kind(*distinct), level)
+    return limited(kind(*distinct), level, assumptions)
 
 
 class _Pooled(Derived):

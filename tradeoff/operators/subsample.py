@@ -97,7 +97,7 @@ def one_order(f: TradeOff, rate: Any) -> TradeOff:
     elif isinstance(base, Subsampled) and not base.flipped and not symbols_of(rate, base.p):
         result = Subsampled(base.operands[0], Fraction(base.p) * Fraction(rate))
     # The worst pair of several may be another one once both are sampled.
-    return limited(result, f.tightness if f.tightness == PAIR or rate == 1 else BOUND)
+    return limited(result, f.tightness if f.tightness == PAIR or rate == 1 else BOUND, f.assumptions)
 
 
 class Subsampled(Derived):

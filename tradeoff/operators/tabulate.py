@@ -154,9 +154,7 @@ class Tabulated(NamedTuple):
 
     def described(self, f: TradeOff) -> Tabulated:
         """Return the sides with the assumptions of ``f``; none is exact but ``f`` itself."""
-        return Tabulated(
-            *(side if side is f else limited(side.assuming(*f.assumptions), BOUND) for side in self)
-        )
+        return Tabulated(*(side if side is f else limited(side, BOUND, f.assumptions) for side in self))
 
 
 def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:

@@ -1,4 +1,4 @@
-"""Operators of one curve: inverse, groups, symbolic powers, added assumptions, the profile as an object.
+"""Operators of one curve: inverse, groups, symbolic powers, the profile as an object.
 
 Each is a ``Derived`` curve: ``operands`` are its curves, ``parameters`` its numbers, and ``rebuild`` makes it
 of both. ``pure(f)`` is f without the mark that it only bounds a mechanism, which ``limited`` sets.
@@ -14,10 +14,10 @@ from typing import Any, overload
 import numpy as np
 
 from tradeoff.curves.contract import Derived, TradeOff, operand
-from tradeoff.curves.hooks import BOUND, PAIR, CurveHooks, forward_hooks, limited, pure
+from tradeoff.curves.hooks import BOUND, PAIR, CurveHooks, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, largest_of, segments
-from tradeoff.curves.product import Tensor, tensor
+from tradeoff.curves.product import tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.families.gaussian import Gaussian
@@ -79,7 +79,7 @@ def power(f: TradeOff, n: Any) -> TradeOff:
         return Power(f, n)
 
     product = tensor((raise_factor(pure(factor), times * n), 1) for factor, times in f.factors.items())
-    return limited(product, f.tightness if f.tightness == PAIR else BOUND)
+    return limited(product, f.tightness if f.tightness == PAIR else BOUND, f.assumptions)
 
 
 class Power(Derived):
@@ -100,47 +100,6 @@ class Power(Derived):
 @form.register
 def _(curve: Power) -> Form:
     return form_of_power(*curve.each)
-
-
-def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
-    """Return the curve with more assumptions, in sentences."""
-    if set(sentences) <= set(f.assumptions):
-        return f
-    base = pure(f)
-    # In a product they go to one factor, so that it stays a product; not to f_{0,delta}, which scales others.
-    holder = next((g for g in base.factors if g.leak is None), None) if isinstance(base, Tensor) else None
-    if holder is not None:
-        result = tensor((assumed(g, sentences) if g is holder else g, n) for g, n in base.factors.items())
-    else:
-        result = base.assuming(*sentences) if isinstance(base, PiecewiseLinear) else Assumed(base, sentences)
-    return limited(result, f.tightness)
-
-
-@forward_hooks("_f", "beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "laws", "notation")
-@forward_hooks("_f", "mass_at_infinity", "loss_bounds")
-class Assumed(Derived):
-    """The operand, with more assumptions."""
-
-    name = "assumed"
-    rebuild = staticmethod(assumed)
-
-    def __init__(self, f: TradeOff, sentences: Sequence[str]) -> None:
-        super().__init__(f, parameters=(tuple(sentences),))
-        self._f, self.composed = f, f.composed  # whose numbers these are
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self._f.assumptions, *self.parameters[0])))
-
-    def inverse(self) -> TradeOff:
-        return assumed(self._f.inverse(), self.parameters[0])
-
-
-def bare(f: TradeOff) -> TradeOff:
-    """Return the operand of ``Assumed``, without its assumptions; any other curve as it is."""
-    while isinstance(f, Assumed):
-        f = f.operands[0]
-    return f
 
 
 @dataclass(frozen=True)
@@ -312,4 +271,4 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (pure(operand(f)), k)
     if not is_symbol(steps) and steps > 10_000:  # each is an evaluation, all take seconds
         raise DomainError(f"k must be at most 10000 for a curve without a closed form, got {shown(steps)}")
-    return limited(Group(base, steps), BOUND)
+    return limited(Group(base, steps), BOUND, f.assumptions)

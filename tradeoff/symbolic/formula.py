@@ -70,6 +70,9 @@ class Symbolic(TradeOff):
         if not self.free_symbols:
             with balls.precision(_CHECK_BITS):
                 self._check()
+            properties = "convex, decreasing and continuous at 0" + ", and its own inverse" * self.symmetric
+            checked = f"(checked at {len(_GRID)} points, to {_GRID_TOLERANCE:g})"
+            self.assumptions = (f"{self.expr} is {properties} {checked}.",)
 
     def _check(self) -> None:
         """Raise ``CurveError`` for the first property of a trade-off function that fails."""
@@ -127,13 +130,6 @@ class Symbolic(TradeOff):
     @property
     def free_symbols(self) -> frozenset[Any]:
         return frozenset(self.expr.free_symbols - {self.alpha})
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        if self.free_symbols:
-            return ()
-        properties = "convex, decreasing and continuous at 0" + ", and its own inverse" * self.symmetric
-        return (f"{self.expr} is {properties} (checked at {len(_GRID)} points, to {_GRID_TOLERANCE:g}).",)
 
     @cached_property
     def symmetric(self) -> bool:
