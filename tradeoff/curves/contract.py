@@ -20,7 +20,7 @@ from tradeoff.curves.hooks import CurveHooks, gathered
 from tradeoff.curves.parameters import Number, Numbers, reals_between, symbols_of
 from tradeoff.curves.query import BoundsView, QueryKwargs, Tol, answer_query, cached_by_options, explain_query
 from tradeoff.errors import KindError, NoClosedForm, SizeError, shown
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds
 from tradeoff.pld.law import PrivacyLossDistribution
 
 if TYPE_CHECKING:
@@ -407,8 +407,8 @@ def operand(value: object) -> TradeOff:
 class Derived(TradeOff):
     """Curve ``operator(operands)``: a subclass bounds beta or delta, and duality gives the other.
 
-    It may also bound ``mass_at_infinity``, 0 by default, and ``loss_bounds``. Epsilon and the law are by
-    default those of polygons. ``rebuild(*operands, *parameters)`` makes the curve.
+    It may also bound ``mass_at_infinity``, 0 by default, and ``loss_bounds``. The law is by default that of
+    polygons. ``rebuild(*operands, *parameters)`` makes the curve.
     """
 
     name: str
@@ -436,9 +436,6 @@ class Derived(TradeOff):
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         """Return the operator on changed operands and parameters, built anew: it may be another curve."""
         return self.rebuild(*map(change, self.arguments))
-
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
 
     def laws(self) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
         return self.lower.loss_distribution(), self.upper.loss_distribution()

@@ -290,9 +290,6 @@ class Mixture(Derived):
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return sides_of(self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands))
 
-    # It is bisected on the sum of deltas: that takes a few of each operand, and whole curves take hundreds.
-    epsilon_bounds = TradeOff.epsilon_bounds
-
     def _average(self, values: Iterable[Bounds]) -> Bounds:
         """Bound the sum of w_i x_i."""
         return reduce(add, map(mul, map(rational, self.shares), values))

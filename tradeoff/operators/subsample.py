@@ -143,7 +143,7 @@ class Subsampled(Derived):
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self.flipped:
-            return TradeOff.epsilon_bounds(self, delta, tol)
+            return super().epsilon_bounds(delta, tol)
         # delta = p delta_f(eps') where delta < p, else 1 - e^eps.
         low, high = log1p(-Bounds.of(delta))
         inside = delta < self.rate.upper

@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from tradeoff.curves.hooks import BOUND, delta_from_beta, limited
 from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import ENDS, PiecewiseLinear, float_vertices, hull_of, segments
 from tradeoff.errors import PrecisionError, domain
-from tradeoff.intervals.bounds import Array, Bounds, Pair
+from tradeoff.intervals.bounds import Array, Bounds, Pair, sides_of
 from tradeoff.intervals.functions import clip, exp, expm1, meet, minimum
 from tradeoff.intervals.polygon import ONE, Line, envelope, round_corners, whole
 
@@ -288,17 +288,15 @@ class BetaOperator(Derived):
         return [[at[0]] for _ in curves]
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if self.direct:
-            return delta_from_beta(self, epsilon, tol)
-        if tol is None:
-            return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
-        return self._answer_to("delta", epsilon, tol)
+        return delta_from_beta(self, epsilon, tol) if self.direct else self._answer_to("delta", epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return super().epsilon_bounds(delta, None) if tol is None else self._answer_to("epsilon", delta, tol)
+        return self._answer_to("epsilon", delta, tol)
 
-    def _answer_to(self, question: Question, at: Array, tol: float) -> Pair:
-        """Bound answers to the width ``tol`` by a few lines, if needed again from whole curves' bounds."""
+    def _answer_to(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound answers by whole curves, or to ``tol`` by a few lines, if needed again from those bounds."""
+        if tol is None:
+            return sides_of(_between(question, at, self.lower, self.upper))
         result = []
         for x in at.tolist():
             bounds = Bounds(0.0, 1.0) if question == "delta" else Bounds(-np.inf, np.inf)
@@ -347,8 +345,8 @@ class BetaOperator(Derived):
         return Tabulated(self.of_polygons(below, up=False), self.of_polygons(above, up=True))
 
 
-def _between(question: Question, at: float, lower: TradeOff, upper: TradeOff) -> Bounds[float]:
-    """Bound the answer of a curve between two others."""
+def _between(question: Question, at: Any, lower: TradeOff, upper: TradeOff) -> Bounds:
+    """Bound the answers of a curve between two others."""
     least, most = (getattr(f.bounds, question)(at) for f in (upper, lower))
     return Bounds(least.lower, most.upper)
 

@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from tradeoff.curves.contract import Derived, TradeOff, operand
-from tradeoff.curves.hooks import BOUND, PAIR, CurveHooks, limited, pure
+from tradeoff.curves.hooks import BOUND, PAIR, limited, pure
 from tradeoff.curves.parameters import MAX_COUNT, Number, Numbers, count, is_symbol, reals, sympy
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, largest_of, segments
 from tradeoff.curves.product import tensor
@@ -44,8 +44,6 @@ class Inverse(Derived):
         within = np.minimum(epsilon, 700.0)  # above, delta is at most its value at 700 nats
         low, high = self.operands[0].inverse_delta(within)
         return np.where(epsilon > within, self.mass_at_infinity.lower, low), high
-
-    epsilon_bounds = CurveHooks.epsilon_bounds  # whole polygons start from an epsilon
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
