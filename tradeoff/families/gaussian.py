@@ -21,6 +21,7 @@ from tradeoff.families.approximate_dp import Identity, TotalVariation
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.float_balls import FloatBalls
 from tradeoff.pld.gaussian import GaussianLaw
+from tradeoff.pld.law import PrivacyLossDistribution
 from tradeoff.pld.special import hockey_stick, shifted_tail
 
 
@@ -205,7 +206,9 @@ class Gaussian(ClosedForm):
     def loss_bounds(self) -> Bounds[float]:
         return Bounds(np.inf, np.inf) if (limit := self._limit) is None else limit.loss_bounds
 
-    def loss_distribution(self) -> GaussianLaw:
+    def loss_distribution(self) -> PrivacyLossDistribution:
+        if (limit := self._limit) is not None:
+            return limit.loss_distribution()
         return GaussianLaw(float(self.mu), self.square)
 
     def group(self, k: Any) -> TradeOff:
