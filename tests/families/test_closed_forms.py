@@ -174,6 +174,7 @@ def test_answers_at_ends_contain_truth():
         check((low, high), (arb(0.5) / (1 - mass)).log())
         assert high <= math.nextafter(low, 0.0)
     check(to.subsample(to.TotalVariation(1), 0.25).bounds.epsilon(0.25), arb(0.75).log())
+    check((to.subsample(to.Gaussian(math.inf), 0.5) ** 2).bounds.delta(0.0), arb(0.75))
     steep = to.PiecewiseLinear([0.0, 1e-300, 1.0], [1.0, 0.25, 0.0])
     check(steep.bounds.epsilon(0.0), (arb(0.75) / arb(1e-300)).log())
     assert steep.epsilon(0.0) < math.inf

@@ -205,8 +205,7 @@ def test_guarantee_keeps_assumptions_of_steps():
     table.spend(resting)
     assert table.assumptions == table.guarantee().assumptions == resting.assumptions
     sampled = to.filters.SampledFilter(1.0, 0.01, 10)
-    steps = limited(to.subsample(to.Gaussian(1.0), 0.01) ** 3, PAIR, ["a."])
-    sampled.spend(limited(steps, PAIR, ["b."]))
+    sampled.spend(limited(limited(to.subsample(to.Gaussian(1.0), 0.01) ** 3, PAIR, ["a."]), PAIR, ["b."]))
     assert (sampled.spent, set(sampled.assumptions)) == (3, {"a.", "b."})
 
 
