@@ -113,7 +113,7 @@ class _CurveMethods(TradeOff):
         >>> from_masses([F(1, 2), F(1, 2)], [F(1, 5), F(4, 5)]).group(2)
         PL[(0, 1), (5/16, 1/5), (1/2, 2/25), (1, 0)] (one order) (not exact)
         """
-        return hooks.limited(unary.group(self, k), self.tightness, self.assumptions)
+        return hooks.limited(unary.group(self, k), self.tightness)
 
     def dual(self) -> unary.Dual:
         """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12).

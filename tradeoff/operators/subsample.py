@@ -95,9 +95,10 @@ def one_order(f: TradeOff, rate: Any) -> TradeOff:
     elif rate == 1:
         result = base @ Identity()
     elif isinstance(base, Subsampled) and not base.flipped and not symbols_of(rate, base.p):
-        result = Subsampled(base.operands[0], Fraction(base.p) * Fraction(rate))
+        rates = Fraction(base.p) * Fraction(rate)
+        result = limited(Subsampled(base.operands[0], rates), PAIR, base.assumptions)
     # The worst pair of several may be another one once both are sampled.
-    return limited(result, f.tightness if f.tightness == PAIR or rate == 1 else BOUND, f.assumptions)
+    return limited(result, f.tightness if f.tightness == PAIR or rate == 1 else BOUND)
 
 
 class Subsampled(Derived):
