@@ -212,9 +212,8 @@ class CurveHooks(ABC):
         """Return an exact law for lattices alone where ``laws`` are of polygons; by default None."""
         return None
 
-    def power_pld(self, n: int) -> PrivacyLossDistribution | None:
-        """Return the exact law of the n-fold product, or None where engines compose n copies."""
-        return None
+    power_pld: Callable[[int], PrivacyLossDistribution | None] | None = None
+    """The exact law of the n-fold product, or None; by default engines compose n copies."""
 
     @property
     def exact(self) -> bool:

@@ -253,8 +253,9 @@ class Tensor(TradeOff):
     def loss_distribution(self) -> PrivacyLossDistribution:
         if len(self.factors) == 1:
             ((factor, n),) = self.factors.items()
-            law = factor.power_pld(n) if n > 1 else law_pair(factor, n)[0]  # exact if ``has_law``
-            if law is not None:
+            if n == 1:
+                return law_pair(factor, 1)[0]  # exact if ``has_law``
+            if factor.power_pld and (law := factor.power_pld(n)) is not None:
                 return law
         if self.is_scaled and isinstance(rest := self._scaled[1].loss_distribution(), AtomicLaw):
             leak = self._scaled[0]
@@ -369,7 +370,7 @@ def combine_masses(masses: Iterable[tuple[Bounds, int]]) -> Bounds[float]:
 
 def law_pair(factor: TradeOff, n: int) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution, int]:
     """Return laws below and above ``factor``, one if it has its own, and their number in ``factor ** n``."""
-    law = factor.power_pld(n) if n > 1 else None
+    law = factor.power_pld(n) if n > 1 and factor.power_pld else None
     if law is not None:
         return law, law, 1
     low, high = factor.laws()

@@ -207,8 +207,8 @@ class Gaussian(ClosedForm):
         return Bounds(np.inf, np.inf) if (limit := self._limit) is None else limit.loss_bounds
 
     def loss_distribution(self) -> PrivacyLossDistribution:
-        if (limit := self._limit) is not None:
-            return limit.loss_distribution()
+        if np.isinf(self.mu):
+            return TotalVariation(1.0).loss_distribution()
         return GaussianLaw(float(self.mu), self.square)
 
     def group(self, k: Any) -> TradeOff:

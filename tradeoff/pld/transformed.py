@@ -110,8 +110,8 @@ class SubsampledPLD(TransformedPLD):
         base = np.array(self.base.ends)
         base[0] = -np.inf if self._added.size else base[0]
         ends = subsampled_loss(self.share, base)
-        off = subsampled_loss_error(base, ends)
-        return Ends(*(ends + off * np.array([-1.0, 0.0, 0.0, 1.0])).tolist())
+        ends[[0, 3]] += subsampled_loss_error(base[[0, 3]], ends[[0, 3]]) * np.array([-1.0, 1.0])
+        return Ends(*ends.tolist())
 
     @cached_property
     def atoms(self) -> Atoms:
