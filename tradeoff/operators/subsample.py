@@ -87,7 +87,7 @@ def one_order(f: TradeOff, rate: Any) -> TradeOff:
     result: TradeOff = Subsampled(base, rate)
     # P = Q, where no loss is positive
     if rate == 0 or (not symbolic and rate < 1 and base.sup_loss == 0 and base.mass_at_infinity.upper == 0):
-        result = Identity()
+        result = limited(Identity(), PAIR, base.assumptions if rate else ())
     elif isinstance(base, PiecewiseLinear) and base.is_rational and isinstance(rate, Fraction):
         points = base.vertices if base.alpha[-1] == 1 else [*base.vertices, (Fraction(1), Fraction(0))]
         beta = [rate * b + (1 - rate) * (1 - a) for a, b in points]

@@ -259,9 +259,9 @@ def group(f: TradeOff, k: Any) -> TradeOff:
     g(1 - f(alpha)): f need not be symmetric (Dong, Roth, Su 2022, proof of Theorem 2.14).
     """
     k = k if is_symbol(k) and not isinstance(f, PiecewiseLinear) else count("k", k)
-    if k == 0 or isinstance(f, Identity):
+    if k == 0:
         return Identity()
-    if k == 1:
+    if k == 1 or isinstance(f, Identity):
         return f
     # In fractions a composition may double the vertices, and binary digits add up.
     if isinstance(f, PiecewiseLinear) and f.is_rational and k <= min(32, 4096 // f.bits):
