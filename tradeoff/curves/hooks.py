@@ -323,8 +323,9 @@ def pure(curve: C) -> C:
 
 def _marked(curve: C, tightness: int, assumptions: Iterable[str]) -> C:
     result = copy(curve)
-    object.__setattr__(result, "tightness", tightness)  # of frozen dataclasses, too
-    object.__setattr__(result, "assumptions", tuple(dict.fromkeys(assumptions)))
+    for name, value in (("tightness", tightness), ("assumptions", tuple(dict.fromkeys(assumptions)))):
+        if getattr(curve, name) != value:  # a class may compute its own
+            object.__setattr__(result, name, value)  # of frozen dataclasses, too
     return result
 
 
