@@ -2,9 +2,10 @@
 
 All of it is estimated from *sketches*: a few points with losses L and log P-masses for each law
 (`law.PlanningPoints`), of which n_i rounds are composed. Bounds rest on ``log_kappa`` alone. A *tilt* t (also
-theta, c) weighs P by e^(tL). The integral over c of e^(K(c) - c x)/prod |c - p|, with *poles* p, has its
-saddle where K'(c) - sum 1/(c - p) = x. With the poles 0 and 1 it is e^-x delta(x) for c > 1 and e^-x (1 -
-delta(x)) for 0 < c < 1; with 0 alone it is P(L > x) for c > 0 and P(L <= x) for c < 0.
+theta, c) weighs P by e^(tL). The integral of e^(K(z) - z x)/prod (z - p), with *poles* p, along Re z = c,
+over 2 pi i, has its saddle where K'(c) - sum 1/(c - p) = x. With the poles 0 and 1 its size is e^-x psi(x),
+psi the delta(x) for c > 1 and 1 - delta(x) for 0 < c < 1; with 0 alone it is P(L > x) for c > 0 and P(L <= x)
+for c < 0.
 
 The tilt c of a line Re z = c for the loss x is such a saddle; the "size" there is psi over e^(K(c) - (c - 1)
 x). Chernoff's bound at a point c' right or left of c holds the aliases at a share _ALIAS of psi if the period
@@ -210,8 +211,8 @@ def epsilon_for_alpha(cumulant: Cumulant, alpha: Array) -> Array:
 class Saddles(NamedTuple):
     """Saddles, in arrays: c, x, sqrt(K''(c)), log of the integral, K(c) and the rarity of ``derivatives``.
 
-    By Laplace's method the integral is about e^(K(c) - c x)/prod |c - p| over sqrt(2 pi) ``spread``. With the
-    poles 0 and 1 ``log`` has x more, as that of delta(x) or of 1 - delta(x).
+    By Laplace's method the integral is about e^(K(c) - c x)/(sqrt(2 pi) ``spread`` prod |c - p|). With the
+    poles 0 and 1 ``log`` is that of e^x times the integral, which is delta(x) or 1 - delta(x).
     """
 
     c: Array
@@ -230,12 +231,12 @@ class Saddles(NamedTuple):
 
 
 def saddles(cumulant: Cumulant, tilts: ArrayLike, poles: Sequence[float]) -> Saddles:
-    """Return the saddle at each tilt c of the integrand with the poles (0, 1) or (0,)."""
+    """Return for each tilt c the loss x whose saddle it is, and the integral; poles are (0, 1) or (0,)."""
     c = np.asarray(tilts)
     value, mean, variance, rarest = cumulant.derivatives(c)
     inverses = [1 / (c - p) for p in poles]
     x = mean - sum(inverses)
-    # With the poles 0 and 1 there is x more.
+    # With the poles 0 and 1 the logarithm of e^x times the integral.
     log = value - (c - (len(poles) - 1)) * x + sum([np.log(np.abs(each)) for each in inverses])
     log -= 0.5 * np.log(2 * np.pi * (variance + sum([each * each for each in inverses])))
     return Saddles(c, x, np.sqrt(np.maximum(variance, 0.0)), log, value, rarest)

@@ -208,11 +208,11 @@ class TradeOff(CurveHooks, CurveMethods):
     @overload
     def loss_quantile(self, delta: Numbers) -> Array: ...
     def loss_quantile(self, delta: Number | Numbers) -> float | Array:
-        r"""Least epsilon with P(L <= epsilon) >= 1 - delta, the quantile of the privacy loss: an upper bound.
+        r"""Least epsilon with Q(L <= epsilon) >= 1 - delta, the quantile of the privacy loss: an upper bound.
 
-        :math:`L = \log\, dQ/dP` under Q, in nats. It is at least ``epsilon(delta)``, and within about 1e-4
-        for a curve of two distributions. Where f is only a bound, it holds for every pair with a curve at or
-        above f: the quantile alone may rise from f to a curve above it.
+        :math:`L = \log\, dQ/dP` in nats, on data from Q. It is at least ``epsilon(delta)``. For an ``exact``
+        curve it is at most some 1e-4 above the quantile; else it is above the quantile of every pair whose
+        curve is at or above f, which may be larger than the quantile of f's own pair.
 
         Parameters
         ----------

@@ -343,10 +343,10 @@ class BoundsView(BoundsMethods):
     @overload
     def loss_quantile(self, delta: Numbers) -> Bounds[Array]: ...
     def loss_quantile(self, delta: Number | Numbers) -> Bounds:
-        """Bound the least epsilon with P(L <= epsilon) >= 1 - delta, in nats, delta in [0, 1].
+        """Bound the least epsilon with Q(L <= epsilon) >= 1 - delta, in nats, delta in [0, 1].
 
-        For a curve of two distributions, L = log dQ/dP under Q. For every other curve, whose mechanism may
-        have other losses, the upper bound is valid for every pair with a curve at or above f.
+        L = log dQ/dP. Where f is the curve of one pair, both bounds are of its quantile. Else the upper bound
+        is valid for every pair with a curve at or above f, whose losses may be others.
 
         >>> import tradeoff as to
         >>> to.Gaussian(1).bounds.loss_quantile(0.05).width < 1e-4
@@ -355,7 +355,7 @@ class BoundsView(BoundsMethods):
         curve = self._curve
         curve.require_numbers()
         at, shape = parameters.flattened("delta", delta, 0, 1)
-        low, high = certified_epsilon(curve, at, None)  # delta(x) <= P(L > x)
+        low, high = certified_epsilon(curve, at, None)  # delta(x) <= Q(L > x)
         leak = curve.mass_at_infinity
         inner = (at > leak.upper) & (at > 0) & (at < 1)
         if inner.any():

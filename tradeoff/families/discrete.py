@@ -48,9 +48,9 @@ class IntegerNoise(CurveFromPLD):
     noise: ClassVar[str]
     """Name of the noise in the notation."""
     size: ClassVar[str]
-    """Name of the parameter besides the shift, a positive float."""
+    """Name of the parameter besides the shift: a positive float, unless a class checks it by itself."""
     power: ClassVar[int] = 1
-    """The noise is as large as the root of this degree of its parameter: at least a 1e-4th of the shift."""
+    """Power of the width of the noise that the parameter is: 2 for a variance."""
     make_law: ClassVar[Callable[[Any, int], AtomicLaw]]
     """Law of L by the parameter and the shift."""
 
@@ -64,6 +64,7 @@ class IntegerNoise(CurveFromPLD):
     def __post_init__(self) -> None:
         size = number(self.size, getattr(self, self.size), 0, open_low=True)
         shift = count("shift", self.shift, 1, MOST)
+        # Shift over width is mu of normal noise, and sup L of Laplace noise.
         if not shift <= MAX_LOSS * size ** (1 / self.power):
             least = f"at least {(shift / MAX_LOSS) ** self.power:g} for a shift of {shift}"
             raise domain(self.size, size, least, "for no privacy use TotalVariation(1)")

@@ -48,8 +48,8 @@ class TruncatedSubsampledGaussian(Mechanism):
     r"""Normal noise on a Poisson sample that is cut, at random, to a largest number of records.
 
     Dominating. Let the others fill the batch with probability :math:`t = P(\mathrm{Bin}(n-1, p) \ge B)`. If
-    not, the step is a plain sampled one. If they do, the batch without the record is a random set of
-    :math:`B` others, and with it one of them gives way with probability
+    not, the step is a plain sampled one, :math:`f_p`. If they do, the batch without the record is a random
+    set of :math:`B` others, and with it one of them gives way with probability
     :math:`q = (B/n)\,P(\mathrm{Bin}(n, p) > B)/t`, which moves the sum by twice the norm at most: a sampled
     step of rate :math:`q` and half the noise. So the curve is at least the mixture of both, with the event
     published: :math:`\{f_p: 1-t,\; f_q(G_{2\mu}): t\}`, the record absent under the null hypothesis;
@@ -84,8 +84,8 @@ class TruncatedSubsampledGaussian(Mechanism):
         full, not_full, rate = full_batch(n, p, most)
         if p == 1:
             return self._moved(rate)
-        # The smaller probability lies in [low, high]. To its width a step with a curve below both is given:
-        # that of the sample rate, at least ``rate``, at half the noise.
+        # The smaller probability lies in [low, high]. The weight high - low may belong to either step, and
+        # goes to a curve below both: half the noise at the sample rate, which is at least ``rate``.
         (likely, _), (other, share) = sorted(
             [(free, not_full), (self._moved(rate), full)], key=lambda part: -float(part[1].mid())
         )
@@ -101,7 +101,7 @@ class TruncatedSubsampledGaussian(Mechanism):
 
 @lru_cache(maxsize=256)
 def full_batch(records: int, chance: float, most: int) -> tuple[Balls, Balls, float]:
-    """Return P(Bin(n-1, p) >= B), 1 less that, and (B/n) P(Bin(n, p) > B)/P(Bin(n-1, p) >= B), rounded up.
+    """Return t = P(Bin(n-1, p) >= B) and 1 - t in balls, and (B/n) P(Bin(n, p) > B)/t, rounded up.
 
     The last is the mean of p B/(r+1) over the number r >= B of others: the rate of a record in a full batch.
     """

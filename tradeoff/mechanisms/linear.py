@@ -334,15 +334,17 @@ class MatrixMechanism(Mechanism):
     def curve(self) -> TradeOff:
         if self.strategy is None:
             return Gaussian(loss(self.sensitivity, self.noise_multiplier))
+        # Gram matrices of the columns: the curve of the greater one is below f.
         above, below = bound_gram(self.strategy, self.bins or 1, self.epochs or 1)
         diagonal, others = np.diag(above), above[~np.eye(len(above), dtype=bool)]
-        mu = loss(root(Fraction(float(np.max(diagonal)))), self.noise_multiplier)
+        mu = loss(root(Fraction(float(np.max(diagonal)))), self.noise_multiplier)  # rounded up
         slack = np.max(above - below)
-        # Exact if no entry is negative, and bins are exchangeable: equal on the diagonal, and off it.
+        # Exact if no entry is negative, so that both agree to rounding, and bins are exchangeable: equal on
+        # the diagonal, and off it.
         alone = len(above) == 1
         exact = alone or (mu <= STEEPEST and max(np.ptp(diagonal), np.ptp(others)) <= slack)
         tightness = PAIR if exact and slack <= 1e-9 * np.max(above) else BOUND
-        if alone or not 0 < mu <= STEEPEST:  # one bin, or its number is public, which dominates
+        if alone or not 0 < mu <= STEEPEST:  # one bin, or the record's is made public: a curve below f
             return limited(Gaussian(mu), tightness)
         if tightness == PAIR and others[0] == 0:  # orthogonal and of one norm
             return AllocatedCurve(mu, len(above))

@@ -147,21 +147,23 @@ class Density:
         return np.unique(_nodes(self.edges[:-1][keep], self.edges[1:][keep]))
 
     def _adapt(self, start: Array, stop: Array, known: Array) -> tuple[Array, Array, Array, Array, Index]:
-        """Cut panels until the integrals of each and its parts agree, or differ by a share ``known`` of them.
+        """Cut panels until the integrals of each and its parts agree, or nearly.
 
-        Return their starts, stops, masses and errors, and the index of the panel that each is of.
+        The parts of a given panel need agree only to the relative error ``known`` of that panel. Return the
+        starts, stops, masses and absolute errors of all parts, and the index of the given panel of each.
         """
         most_panels = 100_000 + 10 * len(start)  # a density that needs more is noise
         mass, rounding = self._integrate(start, stop)
         accepted, owner = [], np.arange(len(start))
         for depth in range(2000):
-            middle = start + 0.382 * (stop - start)  # a simple share would hide waves of that period
+            middle = start + 0.382 * (stop - start)  # halves would meet a wave in the same phase each time
             left, left_off = self._integrate(start, middle)
             right, right_off = self._integrate(middle, stop)
             difference = np.abs(left + right - mass)
-            share = np.maximum(2e-13 * 2.0 ** max(depth - 8, 0), known[owner])  # 8 cuts on noise is charged
+            # What still differs after 8 cuts is noise: some 45 cuts later all of it is counted as error.
+            share = np.maximum(2e-13 * 2.0 ** max(depth - 8, 0), known[owner])
             done = difference <= np.maximum(share * (left + right), rounding)
-            done |= (middle <= start) | (middle >= stop)
+            done |= (middle <= start) | (middle >= stop)  # neighbouring floats
             panels = np.array([start, stop, left + right, difference + rounding + TINY, owner])
             accepted.append(panels[:, done])
             more = ~done
