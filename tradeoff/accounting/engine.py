@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.accounting.conjugation import vertex
-from tradeoff.accounting.options import WIDTHS, Question, query_options
+from tradeoff.accounting.options import WIDTHS, Question, measure, query_options
 from tradeoff.accounting.saddles import Cumulant, epsilon_for_alpha
 from tradeoff.intervals.bounds import Array, Bounds, Index, Pair
 from tradeoff.intervals.functions import clip, exp, expm1
@@ -82,31 +82,6 @@ def group_by_key(keys: Array) -> Iterator[tuple[float, Index]]:
     distinct, which = np.unique(keys, return_inverse=True)
     for k, key in enumerate(distinct.tolist()):
         yield key, np.flatnonzero(which == k)
-
-
-def measure(
-    question: Question,
-    at: Array,
-    low: Array,
-    high: Array,
-    tol: float | None = None,
-    *,
-    finest: float = 16 * UNIT,
-) -> Array:
-    """Return the widths of answers, infinite where a side of epsilon is unknown.
-
-    Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta),
-    and 0 where the bounds on f are at most ``finest`` apart: by default no engine helps there, as 1 - alpha
-    is already rounded. Without a ``tol`` a delta below 1e-100 is narrow enough; with one, a subnormal float.
-    """
-    if question == "delta":
-        negligible = 1e-100 if tol is None else 2.0**-1022
-        return np.where(high < negligible, 0.0, (high - low) / np.maximum(high, negligible))
-    if question == "epsilon":
-        known = np.isfinite(low) & np.isfinite(high)
-        return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))
-    scale, gap = np.minimum(high, np.maximum(1 - at - low, 0.0)), high - low
-    return np.where(gap <= finest, 0.0, gap / np.where(scale > 0, scale, 1.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,4 +1,4 @@
-"""Options of a question, the trace of its engines, and the widths to which these refine answers.
+"""Options of a question, the trace of its engines, and the widths of answers, to which these are refined.
 
 Bounds never depend on these numbers for their validity; their width and time do.
 """
@@ -12,8 +12,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
+import numpy as np
+
 from tradeoff.display import Displayed, TextTable
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Array, Bounds
+from tradeoff.pld.units import UNIT
 
 Value = TypeVar("Value")
 
@@ -128,3 +131,28 @@ WIDTHS: dict[str, dict[Question, Width]] = {
     "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(1e-6, 2e-8), "beta": Width(1e-2, 1e-4)},
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
+
+
+def measure(
+    question: Question,
+    at: Array,
+    low: Array,
+    high: Array,
+    tol: float | None = None,
+    *,
+    finest: float = 16 * UNIT,
+) -> Array:
+    """Return the widths of answers, infinite where a side of epsilon is unknown.
+
+    Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta),
+    and 0 where the bounds on f are at most ``finest`` apart: by default no engine helps there, as 1 - alpha
+    is already rounded. Without a ``tol`` a delta below 1e-100 is narrow enough; with one, a subnormal float.
+    """
+    if question == "delta":
+        negligible = 1e-100 if tol is None else 2.0**-1022
+        return np.where(high < negligible, 0.0, (high - low) / np.maximum(high, negligible))
+    if question == "epsilon":
+        known = np.isfinite(low) & np.isfinite(high)
+        return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))
+    scale, gap = np.minimum(high, np.maximum(1 - at - low, 0.0)), high - low
+    return np.where(gap <= finest, 0.0, gap / np.where(scale > 0, scale, 1.0))

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.accounting.contour.engine import ContourEngine
-from tradeoff.accounting.engine import Engine, measure
-from tradeoff.accounting.options import TRACE, WIDTHS, Method, Question, Step, query_options
+from tradeoff.accounting.engine import Engine
+from tradeoff.accounting.options import TRACE, WIDTHS, Method, Question, Step, measure, query_options
 from tradeoff.accounting.saddles import Cumulant, epsilon_for_alpha
 from tradeoff.intervals.bounds import Array, Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, minimum

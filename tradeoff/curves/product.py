@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.accounting.engine import measure
-from tradeoff.accounting.options import Question
+from tradeoff.accounting.options import Question, measure
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import beta_from_delta, forward_hooks, gathered, joint, limited, pure
 from tradeoff.curves.query import cached_by_options, certified_beta, certified_delta, certified_epsilon

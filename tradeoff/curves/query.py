@@ -16,8 +16,7 @@ import numpy as np
 
 from tradeoff._attached import BoundsMethods
 from tradeoff.accounting import options
-from tradeoff.accounting.engine import measure
-from tradeoff.accounting.options import Explanation, Method, Question, query_options, set_context
+from tradeoff.accounting.options import Explanation, Method, Question, measure, query_options, set_context
 from tradeoff.curves import parameters
 from tradeoff.curves.hooks import PAIR
 from tradeoff.curves.parameters import Number, Numbers, is_symbol, number, reals_between, shaped

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tradeoff.accounting.engine import measure
+from tradeoff.accounting.options import measure
 from tradeoff.curves.contract import Derived, TradeOff, operand
 from tradeoff.curves.hooks import BOUND, ENVELOPE, gathered, joint, limited, pure
 from tradeoff.curves.parameters import Number
